@@ -187,7 +187,7 @@ def test_a_study_that_runs_already_is_not_started_again(studies: Path) -> None:
         ended = tuner("run", "--name", "small", "--record-bytes", "100", "--executor", "simulated", "--no-mlflow")
     assert ended.code == 1
     assert (
-        f"error: one process at a time may run the study small, but small (process {child.pid}) does; "
+        f"error: one process at a time may run the study small, but another run (process {child.pid}) does; "
         "see `tuner studies`\n"
     ) in ended.err
     assert "Traceback" not in ended.err

@@ -370,3 +370,12 @@ def test_the_name_of_a_quick_version_is_refused(quick: bool) -> None:
         parse_experiment(text, name="acks-quick", folder=None, origin="acks-quick.yaml", environ={}, quick=quick)
     stored = parse_stored_experiment(f"{text}experiment: acks-quick\n", name="acks-quick", bootstrap=None)
     assert len(stored.rows) == 2
+
+
+@pytest.mark.parametrize("name", ["a b", "mlflow.db", ""])
+def test_an_experiment_is_not_named_after_a_file_whose_name_a_study_could_not_have(name: str) -> None:
+    text = "about: Acks.\nvary: {acks: [1, all]}\n"
+    with pytest.raises(StudyFileError, match="give the experiment a name"):
+        parse_experiment(text, name=name, folder=None, origin="the file", environ={})
+    named = parse_experiment(f"{text}experiment: acks\n", name=name, folder=None, origin="the file", environ={})
+    assert named.name == "acks"

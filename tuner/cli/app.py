@@ -210,6 +210,10 @@ def _root(
     if server is not None:
         os.environ[SERVER_VARIABLE] = server
     if storage is not None:
+        if not storage:
+            raise typer.BadParameter(
+                "--storage must be the URL of a database, but got ''; leave it out for folders on this host"
+            )
         from tuner.storage.locations import STORAGE_VARIABLE
 
         os.environ[STORAGE_VARIABLE] = storage  # the processes that we start read it there, too

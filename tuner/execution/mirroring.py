@@ -94,7 +94,7 @@ def mlflow_experiment(targets: Sequence[Target], host: str | None, *, simulated:
 
 
 def tracking_fact(tracking: TrackingSpec) -> dict[str, Any]:
-    """Return the MLflow settings to store. A URI with a password is not stored; `tuner sync` needs it again."""
+    """Return the MLflow settings to store, without a URI that has a password: `tracking_of` reads the study file."""
     return {
         "uri": None if secrets_in(tracking.uri or "") else tracking.uri,
         "experiment": tracking.experiment,

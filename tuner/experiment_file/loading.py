@@ -17,7 +17,7 @@ from tuner.study_file.errors import (
     StudyFileError,
     did_you_mean,
 )
-from tuner.study_file.loading import text_of
+from tuner.study_file.loading import check_name, place_of, text_of
 from tuner.study_file.properties import Files
 from tuner.study_file.strict_yaml import read_yaml, refuse_passwords
 from tuner.study_file.writing import QUICK_SUFFIX
@@ -72,7 +72,7 @@ def read_experiment(
         path = Path(named)
         if path.is_dir() or not path.exists():
             raise StudyFileError(named, [FileProblem(0, "", _no_experiment(path, shipped))])
-        text, name, folder, origin = text_of(path, "an experiment file"), path.stem, path.parent, named
+        (name, folder), text, origin = place_of(path), text_of(path, "an experiment file"), named
     spec = parse_experiment(
         text, name=name, folder=folder, origin=origin, environ=environ, quick=quick, bootstrap=bootstrap
     )
@@ -120,6 +120,8 @@ def parse_experiment(
     problems = Problems(origin, MOST_VALUES)
     written = read_yaml(text, problems)
     refuse_passwords(written, problems)
+    if isinstance(written, dict) and not written.get("experiment"):
+        check_name(name, "experiment", problems)
     spec = build_experiment(written, name, Files(folder, problems, environ), quick, bootstrap)
     own_name = spec.name.removesuffix(QUICK_SUFFIX) if quick else spec.name
     if own_name.endswith(QUICK_SUFFIX):

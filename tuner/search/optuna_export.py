@@ -47,9 +47,10 @@ def open_storage(url: str) -> BaseStorage:
     except (SQLAlchemyError, ImportError, ValueError) as error:
         text = masked(str(error), secrets_in(url)) or type(error).__name__
         of_server = isinstance(error, OperationalError) and not url.startswith("sqlite")
+        shown = masked_url(url) if "://" in url else repr(without_login(url))
         raise (StorageUnreachable if of_server else OptunaStorageUnusable)(
             "Optuna needs a database URL at which it can store studies, for example sqlite:///optuna.db, but "
-            f"{masked_url(url) if '://' in url else without_login(url)} can't be used: {first_line(Exception(text))}"
+            f"{shown} can't be used: {first_line(Exception(text))}"
         ) from None
 
 

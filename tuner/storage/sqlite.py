@@ -348,7 +348,7 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
 
     with ExitStack() as stack:
         with writing(folder):
-            stack.enter_context(file_lock(folder / LOCK_FILE, name, refuse))
+            stack.enter_context(file_lock(folder / LOCK_FILE, "another run", refuse))
         yield
 
 

@@ -5,7 +5,7 @@ text -> strict_yaml (values, their lines, ${NAME}) -> sections, fields (types an
 """
 
 from tuner.study_file.errors import FileProblem, StudyFileError
-from tuner.study_file.loading import parse_stored_study, parse_study, read_study_file
+from tuner.study_file.loading import parse_stored_study, parse_study, place_of, read_study_file
 from tuner.study_file.sections import json_schema
 from tuner.study_file.starter import STARTER_TEXT, name_line, starter_text
 from tuner.study_file.strict_yaml import drop_used_secrets
@@ -38,6 +38,7 @@ __all__ = [
     "name_line",
     "parse_stored_study",
     "parse_study",
+    "place_of",
     "quick_sections",
     "quick_text",
     "read_study_file",

@@ -15,6 +15,8 @@ from tuner.study_file.sections import STUDY_NAME, StudyFile
 from tuner.study_file.strict_yaml import MAX_BYTES, fill_in, read_yaml, refuse_passwords
 from tuner.study_file.writing import name_in
 
+_STREAMS: Final = ("/dev/stdin", "/dev/fd/", "/proc/")
+_MOST_STORED_VALUES: Final = 10_000
 STUDY_FILE_KIND: Final = FileKind(
     StudyFile, "a study file", "the shortest study file is `workload: {record_bytes: [100, 1000]}`"
 )
@@ -26,8 +28,8 @@ def read_study_file(
     """Read a study file.
 
     Args:
-        path: The file. Paths in it are relative to its folder. If the file gives no name, the study is named after
-            the file, without the extension.
+        path: The file. If it gives no name, the study gets the name of `place_of`, and paths in it are relative to the
+            folder of `place_of`.
         environ: Environment variables for `${NAME}`.
         searched: Whether the study is to search. If not, the settings that only a search needs may be missing.
 
@@ -38,8 +40,35 @@ def read_study_file(
         StudyFileError: The file can't be read, or is not a valid study; the message names every problem.
     """
     text = text_of(path, "a study file")
-    spec = parse_study(text, name=path.stem, folder=path.parent, origin=str(path), environ=environ, searched=searched)
+    name, folder = place_of(path)
+    spec = parse_study(text, name=name, folder=folder, origin=str(path), environ=environ, searched=searched)
     return spec, text
+
+
+def place_of(path: Path) -> tuple[str, Path]:
+    """Return what the path of a study file or an experiment file says: a name, and the folder of the paths in the file.
+
+    The name is that of the file without its extension. A stream, such as /dev/stdin or `<(...)` of a shell, gives no
+    name (an empty one), and paths in it are relative to the working folder.
+    """
+    if str(path.absolute()).startswith(_STREAMS):
+        return "", Path.cwd()
+    return path.stem, path.parent
+
+
+def check_name(name: str, key: str, problems: Problems) -> None:
+    """Note a problem if the name that `place_of` gives is no name for a study or an experiment.
+
+    Args:
+        name: The name.
+        key: The key of the file that gives another name: `study` or `experiment`.
+        problems: Receives the problem.
+    """
+    try:
+        STUDY_NAME.read(name)
+    except ValueError as error:
+        rule = f"{error}, but got {name!r}" if name else "this must be given in a file that is read from a pipe"
+        problems.add((key,), f"{rule}; give the {key} a name, such as `{key}: orders`", line=1)
 
 
 def parse_study(
@@ -72,12 +101,7 @@ def parse_study(
     value = fill_in(written, environ, problems)
     file = STUDY_FILE_KIND.check(value, problems)
     if file.study.name is None:
-        try:
-            STUDY_NAME.read(name)
-        except ValueError as error:
-            problems.add(
-                ("study",), f"{error}, but got {name!r}; give the study a name, such as `study: orders`", line=1
-            )
+        check_name(name, "study", problems)
     return StudyBuilder(file, name, Files(folder, problems, environ, advice), problems, searched).study()
 
 
@@ -111,7 +135,7 @@ def name_in_file(path: Path) -> str | None:
     """Return the name of the study in a study file, which may have mistakes elsewhere.
 
     Args:
-        path: The file. If it gives no name, the study is named after the file, as by `read_study_file`.
+        path: The file. If it gives no name, the study gets the name of `place_of`.
 
     Returns:
         The name; None if this is no study file, because it has no sections.
@@ -119,7 +143,22 @@ def name_in_file(path: Path) -> str | None:
     Raises:
         StudyFileError: The file can't be read, is no YAML, or a variable in the name is not set.
     """
-    return name_in(text_of(path, "a study file"), path.stem, str(path), os.environ)
+    return name_in(text_of(path, "a study file"), place_of(path)[0], str(path), os.environ)
+
+
+def tracking_uri_in(text: str) -> str | None:
+    """Return MLflow's address in the file of a study or experiment that was stored with results; None if it has none.
+
+    Raises:
+        StudyFileError: A variable in the address is not set.
+    """
+    problems = Problems("the stored study file", _MOST_STORED_VALUES)
+    value = read_yaml(text, problems)
+    tracking = value.get("tracking") if isinstance(value, dict) else None
+    key_path = ("tracking", "uri")
+    uri = fill_in(tracking.get("uri") if isinstance(tracking, dict) else None, os.environ, problems, key_path)
+    problems.stop_if_any()
+    return uri if isinstance(uri, str) else None
 
 
 def text_of(path: Path, what: str) -> str:

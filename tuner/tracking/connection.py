@@ -29,6 +29,7 @@ from tuner.model.spec import TrackingSpec
 from tuner.model.study_files import MLFLOW_ARTIFACTS, MLFLOW_FILE
 from tuner.model.target import without_login
 from tuner.storage.locations import unusable_file
+from tuner.study_file.loading import tracking_uri_in
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -137,12 +138,21 @@ def check_uri(uri: str) -> None:
         )
 
 
-def tracking_of(facts: Mapping[str, Any], uri: str | None = None) -> TrackingSpec:
-    """Return the settings for MLflow that are stored with a study; `uri` replaces the stored URI."""
+def tracking_of(facts: Mapping[str, Any], uri: str | None = None, study_file: str = "") -> TrackingSpec:
+    """Return the settings for MLflow that are stored with a study.
+
+    Args:
+        facts: The facts of the study.
+        uri: Replaces the stored URI.
+        study_file: The stored study file. A URI with a password is stored only there, with a variable in place of the
+            password.
+
+    Raises:
+        StudyFileError: The URI is needed from the study file, and a variable in it is not set.
+    """
     kept = facts.get(TRACKING) or {}
-    return TrackingSpec(
-        uri=uri or kept.get("uri"), experiment=kept.get("experiment"), enabled=kept.get("enabled", True)
-    )
+    uri = uri or kept.get("uri") or tracking_uri_in(study_file)
+    return TrackingSpec(uri=uri, experiment=kept.get("experiment"), enabled=kept.get("enabled", True))
 
 
 QUIET: Final = {

@@ -448,6 +448,8 @@ def test_a_page_takes_each_parameter_once(served: Serving, path: str, name: str)
         ("set=lingr.ms%3D5", "query.set: librdkafka has no property 'lingr.ms'"),
         ("set=bootstrap.servers%3Da:1", "query.set: bootstrap.servers does not belong here"),
         ("set=linger.ms%3D5&set=linger.ms%3D6", "query.set: must name a property only once, but got linger.ms twice"),
+        ("set=enable.idempotence%3Dtrue&set=acks%3D1", "query.set: an idempotent producer needs acks=all"),
+        ("record_bytes=50000000", "query.record_bytes: a record's key, its value and 36 bytes of framing must fit"),
         ("record_bytes=900,1100", "record sizes must have the form SIZE or SIZE:WEIGHT"),
     ],
 )
@@ -468,6 +470,10 @@ def test_two_studies_are_compared_on_a_page_that_cannot_reach_the_service(served
     assert "<h1>before and overnight</h1>" in page.text
     assert "<td>throughput</td>" in page.text
     assert "sandbox allow-scripts" in page.headers["content-security-policy"]
+    assert 'href="/"' not in page.text, "a program stores the page as a file"
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    shown = served.ask("GET", "/v1/comparison?first=before&second=overnight&format=html", headers=browser)
+    assert '<nav><a href="/">all studies</a></nav>' in shown.text
     assert served.ask("GET", "/v1/comparison?first=before&second=before").status == 422
     missing = served.ask("GET", "/v1/comparison?first=before&second=nobody")
     assert (missing.status, missing.json["detail"]) == (404, "there is no study nobody, or it has no results yet")

@@ -170,7 +170,7 @@ def test_a_folder_that_two_paths_lead_to_has_one_driver(tmp_path: Path, reached:
     with reached(folder, other):
         with (
             storage.drive(folder, "night", print),
-            pytest.raises(StudyBusy, match=rf"may run the study night, but night \(process {os.getpid()}\) does"),
+            pytest.raises(StudyBusy, match=rf"may run the study night, but another run \(process {os.getpid()}\) does"),
             storage.drive(other, "night", print),
         ):
             pass

@@ -1,5 +1,6 @@
 """Study files are read from disk; the shortest file, files that are too large, and the form of messages."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,22 @@ def test_the_study_files_that_tests_write_are_accepted() -> None:
 def test_a_maximum_below_the_usual_rounds_lowers_them() -> None:
     for confirm, rounds in (("max_rounds: 5", 5), ("max_rounds: 50", 8), ("rounds: 30", 30)):
         assert parse(f"{LEAST}confirm: {{{confirm}}}\n").confirm.rounds == rounds
+
+
+def test_a_study_that_is_read_from_a_pipe_is_named_in_its_file_and_names_files_of_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.properties").write_text("linger.ms=7\n")
+    with pytest.raises(StudyFileError, match="study: this must be given in a file that is read from a pipe"):
+        read_study_file(_pipe(LEAST), {})
+    spec, _ = read_study_file(_pipe(f"study: orders\n{LEAST}\nbaseline: mine.properties\n"), {})
+    assert (spec.name, spec.baseline.linger_ms) == ("orders", 7)
+
+
+def _pipe(text: str) -> Path:
+    """Return the path of a pipe that holds a text, as a shell writes it for `<(...)`."""
+    reading, writing = os.pipe()
+    os.write(writing, text.encode())
+    os.close(writing)
+    return Path(f"/dev/fd/{reading}")

@@ -64,11 +64,17 @@ def test_a_password_from_a_variable_is_in_no_output(
         ["recommend", "night", "--format", "json", "--output", str(folder / "found.json")],
         ["report", "night", "--output", str(folder / "night.html")],
         ["export", "night", "--to", f"sqlite:///{folder / 'optuna.db'}"],
+        ["sync", "night"],
         ["sync", "night", "--tracking-uri", database],
     ):
         ran = tuner(*words)
         assert ran.code == 0, ran.err
         said += ran.out + ran.err
+    assert "MLflow at postgresql" in ran.out
+    assert not list(folder.rglob("mlflow.db")), "`sync` writes to the address in the study file"
+    monkeypatch.delenv("THE_PASSWORD")
+    refused = tuner("sync", "night")
+    assert (refused.code, "THE_PASSWORD is not set; export it" in refused.complaint) == (2, True), refused.err
     written = {"printed": said, "files": contents(folder), "database": rows(database)}
     assert all("night" in text for text in written.values())
     assert [place for place, text in written.items() if any(form in text for form in FORMATS)] == []

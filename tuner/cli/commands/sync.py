@@ -37,8 +37,8 @@ def sync_study(
     """
     folder = find_study(study)
     with closing(storage_at().read(folder)) as store:
-        facts = store.facts()
-    tracking = tracking_of(facts, tracking_uri)
+        facts, text = store.facts(), store.study_file()
+    tracking = tracking_of(facts, tracking_uri, text)
     common_options.parse_tracking_uri(TrackingLocation.of(tracking, folder.parent).uri)
     with Progress(console=ERR, transient=True, disable=quiet or as_json or not ERR.is_terminal) as bar:
         task = bar.add_task("trials in MLflow", total=None)

@@ -56,7 +56,7 @@ def ui(
     if results is None:
         place = TrackingLocation.of(TrackingSpec(uri=tracking_uri), studies_root())
     else:
-        place = TrackingLocation.of(tracking_of(results.facts, tracking_uri), results.folder.parent)
+        place = TrackingLocation.of(tracking_of(results.facts, tracking_uri, results.study_file), results.folder.parent)
     common_options.parse_tracking_uri(place.uri)
     if place.is_web:
         _print_place(results, place, None, as_json=as_json)

@@ -80,7 +80,9 @@ def verify(
         "executor": executor,
     }
     if options.study is None:
-        spec, text = study_of_options(name, options.record_bytes or "1000", **measuring)
+        spec, text = study_of_options(
+            name, "1000" if options.record_bytes is None else options.record_bytes, **measuring
+        )
     else:
         if named := [f"--{option.replace('_', '-')}" for option, value in measuring.items() if value is not None]:
             raise typer.BadParameter(f"--study decides how to measure, so leave these options out: {', '.join(named)}")

@@ -24,21 +24,21 @@ if TYPE_CHECKING:  # they import much, which the options of other commands must 
 Value = TypeVar("Value")
 
 
-def _parser(read: Callable[[str], Value]) -> Callable[[str], Value]:
+def _parser(read: Callable[[str], Value], advice: str = "") -> Callable[[str], Value]:
     """Return a function that reads the value of an option as `read` does, and raises its error as `BadParameter`."""
 
     def parse(text: str) -> Value:
         try:
             return read(text)
         except ValueError as error:
-            raise typer.BadParameter(f"{error}, but got {text!r}") from None
+            raise typer.BadParameter(f"{error}, but got {text!r}{advice}") from None
 
     return parse
 
 
 parse_size: Final = _parser(size_bytes)
 """Returns the number of bytes that a text such as `64KiB`, `50GB` or `1000` stands for."""
-parse_until: Final = _parser(clock_time)
+parse_until: Final = _parser(clock_time, "; put a date and its time in quotes, such as --until '2026-11-25 07:00'")
 """Returns a local time, such as `07:00` or `2026-11-25 07:00`, in the form that study files have."""
 parse_duration: Final = _parser(duration_s)
 """Returns the seconds that a text such as `30s`, `5m` or `2h` stands for."""

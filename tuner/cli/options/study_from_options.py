@@ -34,6 +34,7 @@ from tuner.study_file import (
     knob_setting,
     name_in,
     parse_study,
+    place_of,
     quick_sections,
     quick_text,
     read_study_file,
@@ -153,8 +154,9 @@ class StudyFromOptions(StudyOptions):
                 raise typer.BadParameter(
                     f"a study file must be readable text, but {self.study_file} is not: {reason}"
                 ) from None
-            text = with_name(text, self.study_file.stem)  # a service does not see the name of the file
-            name = name_in(text, self.study_file.stem, str(self.study_file))
+            default, _ = place_of(self.study_file)
+            text = with_name(text, default) if default else text  # a service does not see the name of the file
+            name = name_in(text, default, str(self.study_file))
             if name is None:  # this can't be a study file, and the service will say so
                 return text
             return self._changed(text, name, self.study_file, {"target": target} if target else {})
@@ -237,9 +239,11 @@ class StudyFromOptions(StudyOptions):
             container=self.container,
             brokers=self.brokers,
         )
-        sizes = sizes_in(self.record_bytes or "100,1000")
-        made = "-".join(map(str, (target, *sizes)))
-        name = self.name or re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]
+        sizes = sizes_in("100,1000" if self.record_bytes is None else self.record_bytes)
+        name = self.name
+        if name is None:
+            made = "-".join(map(str, (target, *sizes)))
+            name = re.sub(r"[^A-Za-z0-9_.-]+", "-", made).strip("-")[:80]
         sections = self._sections()
         sections["study"] = {"name": f"{name}{QUICK_SUFFIX}" if self.quick else name}
         sections.setdefault("workload", {})["record_bytes"] = sizes
@@ -256,7 +260,7 @@ class StudyFromOptions(StudyOptions):
     def _from_file(self, file: Path) -> tuple[StudySpec, str]:
         """Return the study of a study file, with the limits and the confirmation that the options set."""
         begun = study_folder(file.name) / STUDY_FILE
-        if not file.is_file() and begun.is_file():
+        if (file.is_dir() or not file.exists()) and begun.is_file():
             raise typer.BadParameter(
                 f"STUDY.YAML must be a study file, but {file} is a study; to resume it, run the command that began it "
                 f"again, or: tuner run {shlex.quote(str(begun))}"
@@ -267,7 +271,7 @@ class StudyFromOptions(StudyOptions):
             return spec, text
         with naming_options():
             return (
-                parse_study(changed, name=spec.name, folder=file.parent, origin=str(file)),
+                parse_study(changed, name=spec.name, folder=place_of(file)[1], origin=str(file)),
                 changed,
             )
 

@@ -66,6 +66,7 @@ def judgement_before(spec: StudySpec, terms: VerificationTerms, file: str, basel
     """
     if same_effect(terms.config.effective_values, spec.baseline.effective_values):
         raise RequestRefused(
-            f"{file} must differ from {baseline} to be compared, but both configure the producer in the same way"
+            f"{file} must differ from {baseline} to be compared, but both configure the producer in the same way",
+            "config",
         )
     return Judgement.before(terms.study(spec), terms, file)

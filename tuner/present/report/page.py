@@ -75,12 +75,15 @@ def front_html(study: StudyResults, sizes: Sequence[SizeResults]) -> str:
     )
 
 
-def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, FrontChart]]) -> str:
+def fronts_html(
+    comparison: StudyComparison, views: Mapping[str, Mapping[str, FrontChart]], *, served: bool = False
+) -> str:
     """Return a page with the recommended configs of two studies, and with their fronts on the same axes.
 
     Args:
         comparison: The comparison of the two studies.
         views: The content of the pictures, by record size and study's name, as `front_charts` returns it.
+        served: Whether the page is one of a service, which has a list of studies.
     """
     heading = " and ".join(comparison.names)
     return _PAGES.get_template("fronts.html").render(
@@ -93,6 +96,7 @@ def fronts_html(comparison: StudyComparison, views: Mapping[str, Mapping[str, Fr
         ],
         comparison=comparison,
         differences=comparison.differences,
+        served=served,
     )
 
 

@@ -47,7 +47,7 @@ def front_figure(size: SizeResults, recommended: Mapping[int, str]) -> go.Figure
     figure = figure_of(f"{in_bytes(size.record_bytes)} records", height=480)
     members = {point.trial.number for point in view.front}
     others = [point for point in view.feasible if point.trial.number not in members]
-    figure.add_trace(_points(size, others, "trial", {"color": GREY, "size": 7, "opacity": 0.6}))
+    figure.add_trace(_points(size, others, "trial", {"color": GREY, "size": 7}))
     missed = {"color": PURPLE, "size": 9, "symbol": "x-thin", "line": {"width": 2, "color": PURPLE}}
     figure.add_trace(_points(size, view.infeasible, MISSED, missed))
     figure.add_trace(_line(view, BLUE))
@@ -95,7 +95,7 @@ def fronts_figure(views: Mapping[str, FrontChart], heading: str) -> go.Figure:
     for (name, view), colour in zip(views.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
         named = escape(name)
         around = [point for point in view.feasible if point not in view.front]
-        figure.add_trace(_plain(around, f"{named}: trial", {"color": colour, "size": 6, "opacity": 0.3}))
+        figure.add_trace(_plain(around, f"{named}: trial", {"color": colour, "size": 6, "symbol": "circle-open"}))
         figure.add_trace(_line(view, colour))
         figure.add_trace(_plain(view.front, f"{named}: front", {"color": colour, "size": 10}))
         diamond = {"color": colour, "size": 13, "symbol": "diamond", "line": {"width": 1, "color": BLACK}}

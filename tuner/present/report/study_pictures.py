@@ -109,7 +109,7 @@ def draw_fronts(views: Mapping[str, Mapping[str, FrontChart]], path: Path) -> No
         style(axes, f"{record_bytes} B records")
         for (name, view), colour in zip(studies.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False):
             _axes_of(view, axes)
-            axes.scatter(*coordinates(view.feasible), s=14, color=colour, alpha=0.25, lw=0)
+            axes.scatter(*coordinates(view.feasible), s=14, facecolors="none", edgecolors=colour, lw=0.8)
             _step(view, axes, colour, f"{name}: front")
             if view.baseline is not None:
                 at = coordinates([view.baseline])
@@ -159,7 +159,7 @@ def _axes_of(view: FrontChart, axes: Axes) -> None:
 
 def _scatter(view: FrontChart, axes: Axes) -> None:
     if view.feasible:
-        axes.scatter(*coordinates(view.feasible), s=22, color=GREY, alpha=0.55, lw=0, label="trial")
+        axes.scatter(*coordinates(view.feasible), s=22, color=GREY, lw=0, label="trial")
     if view.infeasible:
         axes.scatter(*coordinates(view.infeasible), s=34, marker="x", color=PURPLE, lw=1.4, label=MISSED)
     _step(view, axes, BLUE, view.front_name)

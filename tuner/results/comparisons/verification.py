@@ -59,15 +59,18 @@ def check_required_gain(
         RequestRefused: A number is out of its range, or both were given.
     """
     if not 0 <= tolerance_ratio < 1:
-        raise RequestRefused(f"{names[1]} must be at least 0 and below 1, but got {tolerance_ratio:g}")
+        raise RequestRefused(
+            f"{names[1]} must be at least 0 and below 1, but got {tolerance_ratio:g}", "tolerance_ratio"
+        )
     if min_gain is None:
         return
     if not 0 < min_gain < inf:
-        raise RequestRefused(f"{names[0]} must be a finite number above 0, but got {min_gain:g}")
+        raise RequestRefused(f"{names[0]} must be a finite number above 0, but got {min_gain:g}", "min_gain")
     if tolerance_ratio:
         raise RequestRefused(
             f"{names[0]} and {names[1]} exclude each other: the first asks for a gain, the second allows a loss; leave "
-            "one of them out"
+            "one of them out",
+            "min_gain",
         )
 
 

@@ -16,6 +16,7 @@ from tuner.present.export import Format
 from tuner.service.http import examples
 from tuner.service.http.event_streams import EventStreams
 from tuner.service.http.prediction_api import add_prediction
+from tuner.service.http.problem_pages import prefers_html
 from tuner.service.http.requests_and_responses import (
     JsonCsvOrText,
     JsonOrText,
@@ -239,6 +240,7 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
 
     @api.get("/comparison", response_class=Response, responses={200: examples.COMPARISON}, tags=["results"])
     async def comparison(
+        request: Request,
         first: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of a study.", examples=["before"])],
         second: Annotated[str, Query(pattern=NAME_PATTERN, description="Name of another study.", examples=["after"])],
         form: Annotated[
@@ -248,8 +250,11 @@ def results_router(studies: Studies, streams: EventStreams) -> APIRouter:
         """Compare two studies: their recommended configs for each record size and goal, and their fronts."""
         if first == second:
             raise RequestRefused(f"must be another study than first, but both are {first}", "second")
-        found = await studies.responses.fresh(ResultQuery.of(first, "comparison", second=second, form=form))
-        return response_of(found, {"content-security-policy": SANDBOX} if form == "html" else None)
+        # A program stores the page as a file, in which a link to the list of studies leads nowhere.
+        served = form == "html" and prefers_html(request.headers.get("accept", ""))
+        query = ResultQuery.of(first, "comparison", second=second, form=form, served=served)
+        headers = {"content-security-policy": SANDBOX, "vary": "accept"} if form == "html" else None
+        return response_of(await studies.responses.fresh(query), headers)
 
     @api.get("/recommendation", response_class=Response, responses={200: examples.RECOMMENDATION}, tags=["results"])
     async def recommendation(request: Request, parameters: Annotated[ConfigParameters, Query()]) -> Response:

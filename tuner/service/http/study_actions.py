@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from runners.reporting import silent
 from search_spaces.client import Client, client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.errors import InvalidValue, MisplacedProperty, UnknownProperty
+from search_spaces.errors import ConfigError
 from search_spaces.properties.catalogue import Value
 from tuner.execution.budgets.least_limits import check_limits
 from tuner.execution.studies.forking import ForkedTrials, begin_fork
@@ -91,8 +91,7 @@ class VerificationRequest(BaseModel):
         """Return the conditions under which the config passes, if this client is measured.
 
         Raises:
-            ConfigError: Values of the config contradict each other.
-            RequestRefused: The client does not accept a value of the config, or `max_rounds` is less than `rounds`.
+            RequestRefused: The client does not accept the config, or `max_rounds` is less than `rounds`.
         """
         fields_set = self.model_fields_set
         fewest, most = verification_rounds(
@@ -100,7 +99,7 @@ class VerificationRequest(BaseModel):
         )
         try:
             config = ProducerConfig.parse(self.config, client)
-        except (InvalidValue, MisplacedProperty, UnknownProperty) as error:
+        except ConfigError as error:
             raise RequestRefused(str(error), "config") from None
         return VerificationTerms(
             config=config,
@@ -269,9 +268,9 @@ class StudyActions:
         """Return a study file with the load of another study, and the fixed rate of each record size."""
         fixed = {"target": body.target, "baseline": body.baseline, "seconds": body.seconds, "warmup": body.warmup}
         if excluded := [key for key, value in fixed.items() if value is not None]:
-            raise Problem(
-                ProblemKind.INVALID, f"study decides how to measure, so leave these out: {', '.join(excluded)}"
-            )
+            rule = f"study decides how to measure, so leave these out: {', '.join(excluded)}"
+            errors = tuple({"line": None, "key": f"body.{key}", "detail": rule} for key in excluded)
+            raise Problem(ProblemKind.INVALID, rule, errors)
         study = str(body.study)
         text = self.studies.queue.study_file(study)
         with closing(self._stored(study)) as store:

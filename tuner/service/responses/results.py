@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from search_spaces.client import client_of
 from search_spaces.configs.producer_config import ProducerConfig
-from search_spaces.errors import InvalidValue, MisplacedProperty, UnknownProperty
+from search_spaces.errors import InvalidValue, MisplacedProperty, RuleBroken, UnknownProperty
 from tuner.model.document import document
 from tuner.model.errors import ProblemKind, RequestRefused
 from tuner.model.facts import VERIFICATION
@@ -129,7 +129,8 @@ def comparison(cache: ResultsCache, study: str, store: ResultsStore, parameters:
             from tuner.present.report.study_points import front_charts
 
             drawn = found_in[0].objectives == found_in[1].objectives
-            return QueryResponse.of(fronts_html(compared, front_charts(found_in, compared) if drawn else {}), HTML)
+            views = front_charts(found_in, compared) if drawn else {}
+            return QueryResponse.of(fronts_html(compared, views, served=parameters.get("served", False)), HTML)
         case "text":
             from tuner.present.comparisons.comparison_view import print_comparison
 
@@ -231,6 +232,9 @@ def _prediction(cache: ResultsCache, study: str, store: ResultsStore, parameters
         request = PredictionRequest.of(source, changes, begin, swept, retention)
     except (InvalidValue, MisplacedProperty, UnknownProperty) as error:
         raise RequestRefused(str(error), "set") from None
+    except RuleBroken as error:  # a new value does not fit the other values
+        changed = "set" if changes.properties else "record_bytes" if changes.record_bytes else "begin"
+        raise RequestRefused(str(error), changed) from None
     calibration = cache.calibration(study, store, source)
     if form == "page":
         return QueryResponse.of(what_if_json(request, calibration, typed))

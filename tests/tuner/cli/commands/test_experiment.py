@@ -60,8 +60,10 @@ def test_a_plan_has_no_traffic_and_its_file_can_be_changed(tmp_path: Path) -> No
     mine.write_text(tuner("experiment", "show", "thesis-default", "--yaml").out.replace("100000]", "100000, 50000]"))
     assert "record_bytes=50000" in tuner("experiment", "show", str(mine)).out
     words = arguments("experiment", "show", "/dev/stdin")
-    piped = subprocess.run(words, input=mine.read_text(), capture_output=True, text=True, check=True)
-    assert "record_bytes=50000" in piped.stdout
+    piped = subprocess.run(words, input=mine.read_text(), capture_output=True, text=True, check=False)
+    assert "experiment: this must be given in a file that is read from a pipe" in piped.stderr
+    named = f"experiment: mine\n{mine.read_text()}"
+    assert "record_bytes=50000" in subprocess.run(words, input=named, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize(

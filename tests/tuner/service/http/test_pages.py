@@ -11,13 +11,20 @@ import pytest
 
 from search_spaces.client import Client, java, librdkafka
 from tests.helpers.stored_studies import study
+from tuner.model.progress import Progress, StudyState
 from tuner.present.export import offered
 from tuner.present.studies.status import status_of
 from tuner.service.http.pages import list_page, study_page, submit_page
 
 
-def page(folder: Path, mlflow: tuple[str | None, dict[str, str]] = (None, {}), **options: Any) -> str:
-    progress = json.loads(json.dumps(status_of(study(folder, **options), None, datetime.now(UTC)).as_json()))
+def page(
+    folder: Path,
+    mlflow: tuple[str | None, dict[str, str]] = (None, {}),
+    ended: Progress | None = None,
+    note: str = "",
+    **options: Any,
+) -> str:
+    progress = json.loads(json.dumps(status_of(study(folder, **options), ended, datetime.now(UTC)).as_json()))
     links = {
         "trials": "/v1/studies/overnight/trials",
         "report": "/v1/studies/overnight/report",
@@ -26,7 +33,7 @@ def page(folder: Path, mlflow: tuple[str | None, dict[str, str]] = (None, {}), *
     view: dict[str, Any] = {
         "name": "overnight",
         "state": "recorded",
-        "note": "",
+        "note": note,
         "targets": [],
         "submitted_at": None,
         "links": links,
@@ -52,6 +59,14 @@ def test_a_time_names_its_zone_and_tells_it_to_the_script() -> None:
     queued: dict[str, Any] = {"name": "first", "state": "queued", "note": "", "targets": [], "links": {}}
     shown = study_page({**queued, "submitted_at": "2026-03-01T20:00:00.000+00:00", "progress": None}, {}, None, {})
     assert 'submitted <time datetime="2026-03-01T20:00:00.000+00:00">2026-03-01 20:00 UTC</time>' in shown
+
+
+def test_the_error_that_ended_a_study_is_shown_once(tmp_path: Path) -> None:
+    ended = Progress(StudyState.FAILED, message="the disk is full <5 GB>")
+    unfinished: dict[str, Any] = {"ended": ended, "facts": {"finished_at": None}}
+    assert "an error ended it: the disk is full &lt;5 GB&gt;" in page(tmp_path / "recorded", **unfinished)
+    queued = page(tmp_path / "queued", note="error: the disk is full <5 GB>", **unfinished)
+    assert queued.count("the disk is full") == 1
 
 
 def test_an_unconfirmed_record_size_shows_its_best_trials(tmp_path: Path) -> None:

@@ -446,6 +446,21 @@ def test_a_maximum_below_the_minimum_of_rounds_is_refused_as_by_the_command(serv
         ({"config": []}, "body.config: must be a JSON object, but got an array"),
         ({"config": {"lingr": 1}}, "body.config: librdkafka has no property 'lingr'"),
         ({"files": "a"}, "body.files: there is no such key; leave it out"),
+        (
+            {"config": {"acks": 1, "enable.idempotence": True}},
+            "body.config: an idempotent producer needs acks=all (rule "
+            "idempotence-needs-acks-all): enable.idempotence=true, acks=1",
+        ),
+        (
+            {"config": {}},
+            "body.config: a.properties must differ from the baseline to be compared, but both configure the "
+            "producer in the same way",
+        ),
+        (
+            {"min_gain": 1.1, "tolerance_ratio": 0.1},
+            "body.min_gain: min_gain and tolerance_ratio exclude each other: the "
+            "first asks for a gain, the second allows a loss; leave one of them out",
+        ),
     ],
 )
 def test_a_wrong_value_of_a_verification_is_named_by_its_field(
@@ -457,6 +472,12 @@ def test_a_wrong_value_of_a_verification_is_named_by_its_field(
     assert (refused.status, refused.json["detail"]) == (422, told)
     assert [f"{each['key']}: {each['detail']}" for each in refused.json["errors"]] == [told]
     assert {each["name"] for each in served.client.studies()} == before
+
+
+def test_each_field_that_the_study_of_a_verification_decides_is_named(served: Serving) -> None:
+    asked = {"file": "a.properties", "config": {"linger.ms": 20}, "study": "orders", "target": "lab", "seconds": 2}
+    refused = served.ask("POST", "/v1/verifications", json.dumps(asked).encode(), {"Content-Type": "application/json"})
+    assert [each["key"] for each in refused.json["errors"]] == ["body.target", "body.seconds"]
 
 
 def test_the_body_of_a_verification_must_be_json(served: Serving) -> None:
