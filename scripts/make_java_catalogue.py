@@ -111,7 +111,7 @@ def _first_sentence(text: str) -> str:
 
 
 def rows(by_release: dict[str, dict[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the rows of the catalogue: one for each property and each range of releases without a change to it."""
+    """Return the rows of the catalogue. A property has one row, and a further row for each release that changed it."""
     minors = {release: _minor(release) for release in by_release}
     names = sorted({name for found in by_release.values() for name in found})
     result: list[dict[str, Any]] = []

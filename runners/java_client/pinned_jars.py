@@ -1,6 +1,6 @@
 """The pinned jars of the Java client, and of the load generator that uses it.
 
-`python -m scripts.lock_client_jars` writes their list, `pinned_jars.json` in this folder.
+The file `pinned_jars.json` beside this module lists them. `python -m scripts.lock_client_jars` writes it.
 """
 
 import json

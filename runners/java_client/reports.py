@@ -91,7 +91,7 @@ _OLD_WAIT: Final = "bufferpool-wait-time-total"
 
 @dataclass(frozen=True, slots=True)
 class JavaReport:
-    """The counters of a run at one moment; all are 0 before the first report. Only the client's gauges may decrease.
+    """The counters of a run at one moment. They begin at 0 and never decrease, except for the client's gauges.
 
     Attributes:
         at_ns: Time on the clock of the load.

@@ -1,6 +1,6 @@
 """The pinned jars of Kafka, which `jars.py` fetches and checks.
 
-`python scripts/lock_kafka_jars.py` writes their list, `pinned_jars.json` in this folder.
+The file `pinned_jars.json` beside this module lists them. `python scripts/lock_kafka_jars.py` writes it.
 """
 
 import json

@@ -286,9 +286,9 @@ class Stages:
         return 1.0 + self.what_comes_first(waited, np.maximum(1e-9, by_size - 1.0))
 
     def what_comes_first(self, by_linger: Array, by_size: Array) -> Array:
-        """Return the smaller number, of what `linger.ms` and the batch size limit allow.
+        """Return the time or the number of records after which `linger.ms` or the batch size limit ends a batch.
 
-        The number is smoothed for the Java client, whose requests take along batches that neither has ended.
+        For the Java client, the minimum is smoothed, because its requests also take along batches that are still open.
         """
         smoothed = smooth_min(by_linger, by_size)
         return np.where(self.settings.sticks_by_bytes, smoothed, np.minimum(by_linger, by_size))

@@ -50,7 +50,7 @@ def _commands() -> Mapping[str, tuple[str, str]]:
 
 
 class _CheckedOptions:
-    """A command, or the group of all commands, that refuses options whose meaning together is not clear."""
+    """A command, or the group of all commands, that refuses an option given twice, and two formats of one result."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line.

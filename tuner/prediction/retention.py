@@ -183,5 +183,5 @@ class Retention:
 
 
 def _partition_bytes_per_day(load: Workload, stored_gb_per_day: float) -> float:
-    """Return how many bytes a replica of a partition gets in a day, if all replicas together store so many GB."""
+    """Return the bytes that one replica of a partition stores in a day, from the gigabytes of all replicas together."""
     return stored_gb_per_day * 1e9 / load.replication / load.partitions

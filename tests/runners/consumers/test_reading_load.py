@@ -96,7 +96,7 @@ class EndsLater(SlowToBegin):
 
 
 def test_a_measured_phase_without_any_record_gives_way_to_the_warm_up() -> None:
-    """A topic may end with the marker of a transaction, which a consumer passes without getting a record."""
+    """The last offset of a topic may be that of a transaction's end. A consumer gets no record for it."""
     clock = SystemClock()
     watchdog = Watchdog(clock, stall_patience_s=30.0)
     load = ReadingLoad(EndsLater(), WindowSchedule.lasting(1.0, 1.0), clock, watchdog, HostProbe())

@@ -196,7 +196,7 @@ def experiment_lines(results: ExperimentResults) -> list[str]:
 
 
 def experiment_markdown(results: ExperimentResults, notes: Iterable[str] | None = None) -> str:
-    """Return the report of an experiment as Markdown, with some notes; None for those of `notes_of`."""
+    """Return the report of an experiment as Markdown, with `notes` at its end; None stands for those of `notes_of`."""
     parts = [results.spec.about, "", *markdown_table(row_cells(results)), ""]
     if of_latency := part_cells(results):
         parts += [*markdown_table(of_latency), ""]

@@ -339,7 +339,7 @@ def confirm_options(
     width_ratio: float | None,
     undo_rounds: int | None,
 ) -> dict[str, Any]:
-    """Return the settings of another confirmation as JSON values. Those that are None are left out.
+    """Return the settings that a request gives for a further confirmation, as JSON values.
 
     Raises:
         RequestRefused: `max_rounds` is less than `rounds`.

@@ -102,7 +102,7 @@ def test_a_disk_that_may_be_full_before_records_are_deleted_is_full_in_a_part_of
     calibration = source.calibrated()
     stored = asked(source, rate=50_000.0).predictions(calibration)["changed"].stored_gb_per_day  # type: ignore[union-attr]
     assert stored is not None
-    # The disk has room for what is stored until the deletion at the expected rate, and for a little more.
+    # The disk has just enough room for all that Kafka keeps, if the predicted value is right.
     kept_gb = Retention(retention_s=86_400.0).kept_gb(replace(LOAD, rate_records_per_s=50_000.0), stored.value)
     assert kept_gb is not None
     request = asked(source, Retention(86_400.0, None, round(kept_gb * 1e9) + 1), rate=50_000.0)
