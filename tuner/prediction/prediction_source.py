@@ -14,7 +14,7 @@ from tuner.prediction.observations import Observation, is_described, observation
 from tuner.results.experiments.experiment_results import ExperimentResults, load_experiment
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_load import assumed_shape, study_producers, study_workload
-from tuner.results.study_results import SizeResults, StudyResults, load_results
+from tuner.results.study_results import SizeResults, StudyResults, load_results, mixed_environments
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class PredictionSource:
         workload: The load of that config, at the rate at which latencies were measured if there is one.
         producers: Number of producers that shared the load.
         simulated: Whether nothing was measured on Kafka.
-        assumed: What is assumed about the topic, as a sentence; empty if it is known.
+        warnings: What makes predictions less reliable, as sentences: for example, that nothing was measured.
         users_cluster: Whether the cluster is one of the user's, and not one that the tuner started.
     """
 
@@ -43,7 +43,7 @@ class PredictionSource:
     workload: Workload
     producers: int
     simulated: bool = False
-    assumed: str = ""
+    warnings: tuple[str, ...] = ()
     users_cluster: bool = False
 
     def calibrated(self) -> Calibration:
@@ -97,7 +97,7 @@ def source_of_study(study: StudyResults, record_bytes: str | None) -> Prediction
         workload=study_workload(study, size.record_bytes, size.rate_records_per_s),
         producers=study_producers(study),
         simulated=study.simulated,
-        assumed=assumed_shape(study),
+        warnings=(*study.warnings, *filter(None, [assumed_shape(study)]), *_unfinished(study.name, study)),
         users_cluster=users_cluster,
     )
 
@@ -147,5 +147,10 @@ def source_of_experiment(experiment: ExperimentResults) -> PredictionSource:
         config_name=row.name,
         workload=workload,
         producers=row.setup.producers,
+        warnings=(*mixed_environments(experiment.facts), *_unfinished(experiment.spec.name, experiment)),
         users_cluster=experiment.spec.target.bootstrap is not None,
     )
+
+
+def _unfinished(name: str, measured: StudyResults | ExperimentResults) -> list[str]:
+    return [] if measured.finished else [f"{name} is not finished, so its predictions may still change"]

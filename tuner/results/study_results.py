@@ -269,12 +269,23 @@ class StudyResults:
     @property
     def mixed(self) -> tuple[str, ...]:
         """How the host, the client or the cluster changed between trials, as sentences; empty if nothing changed."""
-        return tuple(self.facts.get(MIXED, ()))
+        return mixed_environments(self.facts)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes all results of the study less reliable, as sentences."""
+        return (*([SIMULATED] if self.simulated else []), *self.mixed)
 
     @property
     def finished(self) -> bool:
         """Whether the study ran to its end."""
         return bool(self.facts.get(FINISHED_AT))
+
+
+def mixed_environments(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return how the environment of a study or experiment changed between its trials, as sentences."""
+    told = facts.get(MIXED, ())
+    return tuple(f"trials of different environments, which can't be compared well: {each}" for each in told)
 
 
 def load_results(folder: Path, storage: Storage | None = None) -> StudyResults:

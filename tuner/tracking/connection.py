@@ -191,11 +191,11 @@ def connect(location: TrackingLocation) -> "MlflowClient":
     import_mlflow()
     from mlflow import MlflowClient
 
-    if location.uri.startswith("postgresql"):
-        _await_database(location.uri)
     if location.sqlite_file is not None:
         _write_lazily()
         _create_whole(location.sqlite_file)
+    if not location.has_server:
+        _connect_once(location.uri)
     return MlflowClient(tracking_uri=location.uri)
 
 
@@ -248,16 +248,16 @@ def _write_lazily() -> None:
             connection.execute("PRAGMA synchronous = NORMAL").close()
 
 
-def _await_database(uri: str) -> None:
-    """Connect to the database once, with a time limit.
+def _connect_once(uri: str) -> None:
+    """Connect to the database once, so that an error shows at once. MLflow would try again for almost two minutes.
 
-    If the database does not answer, MLflow itself would try for an hour, and no setting of MLflow changes that.
+    If a PostgreSQL server does not answer, MLflow would even try for an hour, so this connection has a time limit.
     """
     import sqlalchemy
 
+    limit = {"connect_timeout": _DATABASE_S} if uri.startswith("postgresql") else {}
     # Without a pool, no connection stays open.
-    engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.NullPool, connect_args={"connect_timeout": _DATABASE_S})
-    engine.connect().close()
+    sqlalchemy.create_engine(uri, poolclass=sqlalchemy.NullPool, connect_args=limit).connect().close()
 
 
 @contextmanager

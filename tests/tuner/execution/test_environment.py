@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,15 @@ from runners.clusters.cluster import RunningCluster
 from tests.helpers import stored_studies
 from tests.helpers.repository import KEPT_STUDIES
 from tests.helpers.stored_studies import ENVIRONMENT
-from tests.helpers.studies import Told, on_record, real_study
+from tests.helpers.studies import Told, on_record, real_study, simulated_study
 from tuner.execution.environment import environment_changes, environment_facts
 from tuner.execution.open_target import open_target
 from tuner.execution.studies.run import measure_study
 from tuner.model.errors import StudyChanged
 from tuner.model.target import Target
+from tuner.prediction.prediction_source import source_of_study
 from tuner.present.report.bundle import write_study
+from tuner.results.recommendations.recommend import recommend
 from tuner.storage.sqlite import SqliteStore
 
 
@@ -85,6 +88,19 @@ def test_a_study_is_continued_elsewhere_if_the_user_says_so(folder: Path, broker
     (told,) = facts(folder)["mixed"]
     assert told.startswith(f"after {before} trials, the client is librdkafka")
     assert told in (folder / "report.html").read_text(encoding="utf-8").replace("&#39;", "'")
+
+
+def test_recommendations_and_predictions_from_two_environments_say_so(tmp_path: Path) -> None:
+    spec, folder = simulated_study((1000,), trials=4), tmp_path / "moved"
+    measure_study(spec, "", folder, Told())
+    change(folder, "client_version", "librdkafka 1.0.0")
+    longer = replace(spec, search=replace(spec.search, trials=5))
+    after = measure_study(longer, "", folder, Told(), mix_environments=True)
+    (told,) = after.mixed
+    assert told.startswith("trials of different environments")
+    assert "was librdkafka 1.0.0" in told
+    assert told in recommend(after, "1000").warnings
+    assert told in source_of_study(after, None).warnings
 
 
 @pytest.mark.broker

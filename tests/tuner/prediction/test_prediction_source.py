@@ -6,7 +6,7 @@ import pytest
 
 from tests.helpers.small_experiment import run_small
 from tests.helpers.stored_studies import study
-from tuner.model.facts import RATES
+from tuner.model.facts import FINISHED_AT, RATES
 from tuner.prediction.changed_settings import ChangedSettings
 from tuner.prediction.prediction_source import read_source, source_of_study
 from tuner.prediction.question import PredictionRequest
@@ -30,6 +30,14 @@ def test_the_measured_size_with_the_nearest_mean_is_taken(asked: str | None, tak
     rates = {size: 10_000.0 * place for place, size in enumerate(SIZES, 1)}
     source = source_of_study(study(tmp_path / "sizes", record_sizes=SIZES, facts={RATES: rates}), asked)
     assert (str(source.workload.record_sizes), source.workload.rate_records_per_s) == (taken, rates[taken])
+
+
+def test_predictions_of_an_unfinished_study_say_so(tmp_path: Path) -> None:
+    stopped = study(tmp_path / "night", facts={FINISHED_AT: None})
+    assert source_of_study(stopped, None).warnings == (
+        f"{stopped.name} is not finished, so its predictions may still change",
+    )
+    assert not source_of_study(study(tmp_path / "whole"), None).warnings
 
 
 ROWS = """

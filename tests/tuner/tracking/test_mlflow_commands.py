@@ -108,6 +108,19 @@ def test_sync_reports_a_server_that_does_not_answer() -> None:
     assert "the server does not answer" in ended.stderr
 
 
+@pytest.mark.parametrize(("written", "reason"), [(None, "unable to open"), ("no tables", "file is not a database")])
+def test_sync_reports_a_file_that_is_no_database(tmp_path: Path, written: str | None, reason: str) -> None:
+    place = tmp_path / "mlflow"
+    if written is None:
+        place.mkdir()
+    else:
+        place.write_text(written * 100)
+    ended = tuner("sync", "night", "--tracking-uri", f"sqlite:///{place}")
+    assert ended.exit_code == 1
+    assert f"error: MLflow at sqlite:///{place} may lack" in ended.stderr
+    assert reason in ended.stderr
+
+
 @pytest.mark.parametrize("command", [("sync", "night"), ("ui",)])
 def test_a_mistyped_address_in_the_environment_is_wrong_input(
     command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

@@ -25,11 +25,10 @@ from tuner.model.errors import NotPredictable
 from tuner.prediction.advice import Advice, advice
 from tuner.prediction.calibration import Calibration, uncalibrated
 from tuner.prediction.prediction_source import read_source
-from tuner.present.console import OUT, say, warn
+from tuner.present.console import OUT, say, warn_of_each
 from tuner.present.predictions.advice_view import advice_json, advice_lines
 from tuner.present.topics.inspection_view import inspection_json, print_inspection, print_ranking, ranking_json
 from tuner.present.topics.inspection_words import why_unusable
-from tuner.results.study_results import SIMULATED
 from tuner.storage.locations import find_study
 
 _PERIOD_S: Final = 24 * 60 * 60
@@ -39,11 +38,12 @@ _TOP: Final = 20
 
 
 class _Calibrated(NamedTuple):
-    """The performance model, what calibrates it, and whether that was measured on Kafka."""
+    """The performance model, what calibrates it, and what makes that less reliable, in sentences."""
 
     calibration: Calibration
     study: str | None
-    simulated: bool
+    simulated: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 def inspect(
@@ -118,8 +118,8 @@ def inspect(
     if top is not None and not all_topics:
         raise typer.BadParameter("--top is for --all, which ranks all topics")
     model = _calibrated(calibrated_by) if advise else None
-    if model is not None and model.simulated:
-        warn(SIMULATED)
+    if model is not None:
+        warn_of_each(model.warnings)
     most_bytes = common_options.size_of("--max-bytes", max_bytes)
     limits = SampleLimits(batches or (_BATCHES_OF_EACH if all_topics else _BATCHES), most_bytes)
     if limits.most_bytes < LEAST_BYTES:
@@ -140,9 +140,9 @@ def inspect(
 def _calibrated(study: str | None) -> _Calibrated:
     """Return the performance model with the constants that a study calibrates, or with those of another cluster."""
     if study is None:
-        return _Calibrated(uncalibrated(REMOTE_JAVA), None, simulated=False)
+        return _Calibrated(uncalibrated(REMOTE_JAVA), None)
     source = read_source(find_study(study))
-    return _Calibrated(source.calibrated(), study, source.simulated)
+    return _Calibrated(source.calibrated(), study, source.simulated, source.warnings)
 
 
 def _advice(inspection: Inspection, calibration: Calibration, replication: int) -> Advice:

@@ -17,7 +17,6 @@ from tuner.prediction.question import PredictionRequest
 from tuner.present.console import OUT, say, warn_of_each
 from tuner.present.predictions.prediction_view import (
     IN_INTERVAL,
-    caveats,
     prediction_json,
     prediction_lines,
 )
@@ -70,7 +69,7 @@ def predict(
     with refused_by_option():
         request = PredictionRequest.of(source, changes, begin, options.sweep, limits)
     if as_json:  # the text output begins with these warnings
-        warn_of_each(caveats(source))
+        warn_of_each(source.warnings)
     _show(request, png, force=force, as_json=as_json)
 
 
@@ -85,7 +84,7 @@ def _show(request: PredictionRequest, png: Path | None, *, force: bool, as_json:
         # Imported here, because importing matplotlib takes half a second.
         from tuner.present.report.sweep_picture import draw_sweep
 
-        lines = [*caveats(source), f"predicted from {source.name}; {IN_INTERVAL}"]
+        lines = [*source.warnings, f"predicted from {source.name}; {IN_INTERVAL}"]
         heading = "\n".join(fill(line, _HEADING_LETTERS) for line in lines)
         write_picture(png, partial(draw_sweep, request.setting, predictions, heading=heading), force=force)
         say(f"picture written to {png}")

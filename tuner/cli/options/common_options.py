@@ -107,7 +107,7 @@ MixEnvironments = Annotated[
     typer.Option(
         "--mix-environments",
         help="Continue although earlier measurements were made on another host, with another version of the client, or "
-        "on another cluster. The report then says so.",
+        "on another cluster. The results then say so.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")]

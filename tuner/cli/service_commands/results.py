@@ -221,7 +221,7 @@ def predict(study: Study, options: PredictOptions, as_json: common_options.Json 
         record = json.loads(client.text(study, "prediction", form="json", **request))
         refuse_unpredicted(record)
         if as_json:  # the text output begins with these warnings
-            warn_of_each(filter(None, (record["simulated"] and SIMULATED, record["assumed"])))
+            warn_of_each(record["warnings"])
         print_result(record, lambda: print_text(client.text(study, "prediction", **request)), as_json=as_json)
 
 

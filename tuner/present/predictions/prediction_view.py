@@ -20,7 +20,6 @@ from tuner.prediction.prediction_source import PredictionSource
 from tuner.prediction.question import CHANGED, PredictionRequest
 from tuner.prediction.retention import Retention
 from tuner.present.number_text import aligned, number
-from tuner.results.study_results import SIMULATED
 
 _SWEPT: Final = ("mb_per_s", *LATENCIES, "batch_records")
 """The metrics that the table of a sweep shows."""
@@ -34,11 +33,6 @@ BOUND_BY: Final = "bound by (model)"
 IN_INTERVAL: Final = "about 9 of 10 single measurements lie in the interval"
 _Spread = tuple[float | None, float | None, float | None]
 """A value, and the low and high end of its interval. None is a time that never comes."""
-
-
-def caveats(source: PredictionSource) -> list[str]:
-    """Return what must be known before a prediction is believed: that nothing was measured, and what is assumed."""
-    return [*([SIMULATED] if source.simulated else []), *([source.assumed] if source.assumed else [])]
 
 
 def prediction_lines(
@@ -60,7 +54,7 @@ def prediction_lines(
     *_, last = predictions.values()
     if request.setting is None and isinstance(last, Prediction) and (command := _command(last, source)):
         shown.append(f"Measure it: {command}")
-    return [*caveats(source), f"{ESTIMATE}; {fitted_to(calibration.observations, source.name)}", *shown]
+    return [*source.warnings, f"{ESTIMATE}; {fitted_to(calibration.observations, source.name)}", *shown]
 
 
 def _command(prediction: Prediction, source: PredictionSource) -> str | None:
@@ -184,7 +178,7 @@ def prediction_json(
         study=source.name,
         client=source.config.client.identity,
         simulated=source.simulated,
-        assumed=source.assumed,
+        warnings=list(source.warnings),
         **({} if request.setting is None else {"setting": request.setting}),
         means=len(calibration.observations),
         undetermined=list(calibration.undetermined),

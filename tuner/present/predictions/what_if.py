@@ -55,8 +55,7 @@ def what_if_json(
         "rows": prediction_rows(predicted.values(), request.retention),
         "unknown": [each for each in predictions.values() if isinstance(each, str)],
         "predicted": {heading: load_and_config(each) for heading, each in predicted.items()},
-        "simulated": source.simulated,
-        "assumed": source.assumed,
+        "warnings": list(source.warnings),
     }
 
 

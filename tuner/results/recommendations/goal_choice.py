@@ -20,7 +20,7 @@ from tuner.results.recommendations.reasons import (
     why_no_gain_is_claimed,
 )
 from tuner.results.recommendations.recommendation import Conditions, Recommendation, SideEffect, SideEffectKind
-from tuner.results.study_results import SIMULATED, SizeResults, StudyResults
+from tuner.results.study_results import SizeResults, StudyResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,7 @@ class GoalChoice:
             NoFeasibleConfig: The study did not measure what the goal needs.
         """
         results, warnings = _nearest(study, record_bytes)
-        if study.simulated:
-            warnings.append(SIMULATED)
+        warnings += study.warnings
         warnings += [str(each) for each in results.carry_overs if each.matters]
         if results.baseline is None:
             raise NothingMeasured(

@@ -192,7 +192,7 @@ PREDICTION: Final = _json_or(
         "study": "orders",
         "client": "librdkafka",
         "simulated": False,
-        "assumed": "",
+        "warnings": [],
         "means": 74,
         "undetermined": ["gzip_ratio"],
         "predictions": {

@@ -60,18 +60,18 @@ def test_a_field_of_the_load_says_its_unit_and_its_value_with_separators() -> No
     assert "<label>linger.ms\n" in page
 
 
-def test_what_is_assumed_or_simulated_stands_at_the_head_of_texts_and_in_records() -> None:
-    source = source_of(simulated=True, assumed=OLD)
+def test_warnings_stand_at_the_head_of_texts_and_in_records() -> None:
+    source = source_of(simulated=True, warnings=(SIMULATED, OLD))
     calibration, single = source.calibrated(), asked(source)
     sweep = PredictionRequest.of(source, ChangedSettings(), CONFIG, "linger.ms=0,5")
     for request in (single, sweep):
         told = request.predictions(calibration)
         assert prediction_lines(request, calibration, told)[:2] == [SIMULATED, OLD]
         record = prediction_json(request, calibration, told)
-        assert (record["simulated"], record["assumed"]) == (True, OLD)
+        assert (record["simulated"], record["warnings"]) == (True, [SIMULATED, OLD])
     page = what_if_json(single, calibration)
-    assert (page["simulated"], page["assumed"]) == (True, OLD)
-    assert f"{OLD}." in what_if_page("orders", page)
+    assert page["warnings"] == [SIMULATED, OLD]
+    assert f'<p class="warn">{OLD}</p>' in what_if_page("orders", page)
     measured = asked(source_of())
     assert SIMULATED not in "\n".join(prediction_lines(measured, calibration, measured.predictions(calibration)))
 
