@@ -7,8 +7,8 @@ The grid has 168 configs, which are measured in random order on embedded brokers
 has a paced phase at 30 % of the throughput of the client's defaults, and then a saturating phase. The client's defaults
 are measured first, after burn-in runs whose values are not used, and again after every ten configs. If FILE exists, the
 benchmark repeats the burn-in runs and continues where FILE ends. A round of the whole grid takes about 15 minutes and
-writes 40 GB to the brokers; with `--seconds 4`, it takes 33 minutes. Each further round measures all configs again, in
-another random order.
+writes 40 GB to the brokers; with `--seconds 4` or with records of 10 kB, it takes 33 minutes. Each further round
+measures all configs again, in another random order.
 """
 
 import argparse

@@ -8,10 +8,10 @@ python -m benchmarks.samplers --grids 3,4,5
 python -m benchmarks.samplers --short
 
 A problem has one of these forms. `embedded:1000` is a simulated cluster with a record size. `embedded:1000:100` is the
-same, but 40 trials with records of 100 B come first, and their front is used as starting points. `table` is the
-measured grid. `java-table` and `java-table:100` are those of the Java client, with records of 1 kB and of 100 B. In
-`java-table/median`, the latency that is optimised is the median in place of the p99.
-`embedded:1000/3` has three producers.
+same, but 40 trials with records of 100 B come first, and their front is used as starting points. `embedded:1000/3` has
+three producers. The names with `table` are measured grids (`benchmarks.problems.searched.TABLES`): `table` has 1 kB
+records, and `java-table:100` has the Java client and records of 100 B. In `java-table/median`, the latency that is
+optimised is the median in place of the p99.
 
 Trials are counted as in a study. Trial 0 is the baseline (the client's defaults), which is measured again every ten
 trials, and samplers that learn begin with the starting points. The sampler gets values with noise, but the search is

@@ -16,7 +16,16 @@ from benchmarks.problems.front import known_front
 from benchmarks.problems.grid import sensible_grid
 from benchmarks.problems.observed import start_of
 from benchmarks.problems.serial_line import serial_line
-from benchmarks.problems.table import MeasuredTable, embedded_grid, java_grid, small_records_java_grid
+from benchmarks.problems.table import (
+    MeasuredTable,
+    embedded_grid,
+    java_grid,
+    large_records_grid,
+    small_records_grid,
+    small_records_java_grid,
+    three_brokers_grid,
+    undisturbed_grid,
+)
 from benchmarks.problems.truth import Simulate, Truth
 from objectives.scoring import LEAST_HELD_RATIO, Objective
 from runners.performance_model.constants import ClusterConstants
@@ -29,12 +38,17 @@ from tuner.execution.trials.stopping import HOPELESS_RATIO
 from tuner.prediction.fitted_constants import PRIOR_SD_LOG, similar_host, with_shifted_logs
 
 _P99, _MEDIAN = "latency_p99_ms", "latency_p50_ms"
+_GRIDS: Final = {
+    "table": embedded_grid,
+    "undisturbed-table": undisturbed_grid,
+    "table:100": small_records_grid,
+    "table:10000": large_records_grid,
+    "three-brokers-table": three_brokers_grid,
+    "java-table": java_grid,
+    "java-table:100": small_records_java_grid,
+}
 TABLES: Final = {
-    "table": (embedded_grid, _P99),
-    "java-table": (java_grid, _P99),
-    "java-table/median": (java_grid, _MEDIAN),
-    "java-table:100": (small_records_java_grid, _P99),
-    "java-table:100/median": (small_records_java_grid, _MEDIAN),
+    name + end: (read, latency) for name, read in _GRIDS.items() for end, latency in (("", _P99), ("/median", _MEDIAN))
 }
 """The measured tables that can be searched, and the latency that is optimised. `problem_of` takes these names."""
 _NOISE_SEED: Final = 7_919

@@ -164,7 +164,7 @@ def small_records_grid() -> MeasuredTable:
 
 
 def large_records_grid() -> MeasuredTable:
-    """Return a table like `embedded_grid` with records of 10 kB."""
+    """Return a table like `embedded_grid` with records of 10 kB, measured in two rounds."""
     return _shipped("embedded_10000_bytes.csv")
 
 
