@@ -26,6 +26,11 @@ MOST_EXTRAPOLATION: Final = 3.0
 """The factor by which a record size, or a number of partitions or producers, may lie outside the measured range."""
 _COMPRESSIBILITY_TOLERANCE: Final = 0.3
 """How far the compressible share may lie from the nearest one that was measured with the same codec."""
+_NEAR_RATIO: Final = 0.95
+"""The share of the throughput, as the model computes it, above which no latency is predicted at a rate.
+
+There, a throughput that is 1 % too low makes the predicted latency many times too long.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +124,9 @@ def _no_latency(paced: ModelledLoad, *, falls_behind: bool) -> str:
         return "none with acks=0"
     if seen and not any(set(LATENCIES) & set(each.values) for each in seen):
         return "not measured at a rate that was held"
-    if paced.performance.falling_behind_ratio > 0:
-        # The corrected throughput is above the rate, but the model without the correction can't hold the rate.
+    computed = paced.performance
+    if computed.records_per_s > _NEAR_RATIO * computed.capacity_records_per_s:
+        # `falls_behind` says that the corrected throughput is above the rate. Without the correction it may be below.
         return "too near the throughput"
     return ""
 

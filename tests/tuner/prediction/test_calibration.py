@@ -198,7 +198,7 @@ def test_at_a_rate_near_the_throughput_predicted_latencies_stay_plausible() -> N
     calibration = calibrate(measured(EMBEDDED, configs(16_384)))
     config = configs(16_384)[0]
     capacity = predict(calibration, config, LOAD).values["records_per_s"].value
-    told = predict(calibration, config, replace(LOAD, rate_records_per_s=0.99 * capacity)).values
+    told = predict(calibration, config, replace(LOAD, rate_records_per_s=0.94 * capacity)).values
     for metric in LATENCIES:
         assert told[metric].low > 0.1, "an empty request takes longer"
         assert told[metric].high < 10_000, "the client's queue is sent in a fraction of a second"
@@ -220,6 +220,14 @@ def test_a_config_that_can_not_hold_the_rate_has_no_latency() -> None:
     told = predict(calibration, configs(16_384)[0], replace(LOAD, rate_records_per_s=50e6))
     assert told.falls_behind
     assert "latency_p50_ms" not in told.values
+
+
+@pytest.mark.parametrize(("ratio", "why"), [(0.9, ""), (0.98, "too near the throughput")])
+def test_at_almost_the_throughput_of_a_config_no_latency_is_predicted(ratio: float, why: str) -> None:
+    calibration = calibrate(measured(EMBEDDED, configs(16_384)))
+    throughput = performance(calibration.constants, configs(16_384)[0], LOAD).records_per_s
+    told = predict(calibration, configs(16_384)[0], replace(LOAD, rate_records_per_s=ratio * throughput))
+    assert (told.no_latency, "latency_p50_ms" in told.values) == (why, not why)
 
 
 @pytest.fixture(scope="module")
