@@ -42,7 +42,7 @@ from benchmarks.problems.table import (
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate, uncalibrated
-from tuner.prediction.correction import limit_outliers_of_metric, logs_above_model
+from tuner.prediction.correction import limited_logs, logs_above_model, modelled_for
 from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES, WIRE
@@ -243,9 +243,10 @@ def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequen
     for metric, found in calibration.corrections.items():
         inverse = solve(found.process.root, np.eye(len(found.process.root)))
         measured = [each for each in known if metric in each.values]
-        logs = logs_above_model(metric, measured, calibration.constants, calibration.corrections)
+        modelled = modelled_for(metric, measured, calibration.constants, calibration.corrections)
         # The process has learnt from the values without outliers, and is judged by the values as they are.
-        off = found.process.weights / np.diag(inverse) + logs - limit_outliers_of_metric(metric, logs)
+        unlimited = logs_above_model(metric, measured, modelled)
+        off = found.process.weights / np.diag(inverse) + unlimited - limited_logs(metric, measured, modelled)
         for each, left in zip(measured, off, strict=True):
             if metric in LATENCIES and predict(calibration, each.config, each.workload).no_latency:
                 continue

@@ -55,6 +55,7 @@ def serial_line(cluster: ClusterConstants, settings: Settings, load: Workload) -
         batch_records=batch,
         full_batch_records=full,
         in_flight_requests=min(settings.in_flight, _MOST_IN_FLIGHT),
+        handled_requests=busy,
         wire_bytes_per_value_byte=wire / value,
         sender_cpu_cores=min(1.0, rate * cluster.sender_s_per_record),
         client_cpu_cores=min(1.0, rate * cluster.client_s_per_record),

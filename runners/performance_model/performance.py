@@ -76,6 +76,7 @@ class Performance:
         batch_records: Number of records in a usual batch.
         full_batch_records: Number of records in a full batch.
         in_flight_requests: Mean number of requests of all producers in flight.
+        handled_requests: The same, but the time of an empty round trip does not count.
         wire_bytes_per_value_byte: Bytes on the wire per byte of value.
         sender_cpu_cores: CPU of all applications' threads, in cores.
         client_cpu_cores: CPU of all clients' sending threads, in cores.
@@ -94,6 +95,7 @@ class Performance:
     batch_records: float
     full_batch_records: float
     in_flight_requests: float
+    handled_requests: float
     wire_bytes_per_value_byte: float
     sender_cpu_cores: float
     client_cpu_cores: float
@@ -338,6 +340,8 @@ def _columns(stages: Stages, full: _SaturatedStages) -> dict[str, Array]:
     usual_s, long_s = (np.where(saturating, filled_s, each) for each in after_pauses_s)
     p50_s, p99_s = p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow)
     in_flight = np.minimum(stages.allowed_in_flight(batch) * producers, rate / batch * costs.batch_latency_s)
+    # A request has no more batches than partitions that have records.
+    in_flight = in_flight / np.minimum(stages.settings.batches_per_request, spread)
     return {
         "records_per_s": rate,
         "capacity_records_per_s": full.rate,
@@ -349,8 +353,8 @@ def _columns(stages: Stages, full: _SaturatedStages) -> dict[str, Array]:
         "queued_records": np.minimum(_queues_records(stages), rate * p50_s),
         "batch_records": batch,
         "full_batch_records": np.broadcast_to(stages.full_records, batch.shape),
-        # A request has no more batches than partitions that have records.
-        "in_flight_requests": in_flight / np.minimum(stages.settings.batches_per_request, spread),
+        "in_flight_requests": in_flight,
+        "handled_requests": in_flight * (1.0 - stages.cluster.round_trip_s / costs.batch_latency_s),
         "wire_bytes_per_value_byte": costs.wire_bytes / load.value_bytes,
         "sender_cpu_cores": np.minimum(producers, rate * stages.sender_s),
         "client_cpu_cores": np.minimum(producers, rate * costs.client_s),

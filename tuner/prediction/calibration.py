@@ -22,7 +22,7 @@ from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from runners.performance_model.performance import performance_columns
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.correction import Correction, corrections, limit_outliers, logs_above_model
+from tuner.prediction.correction import Correction, corrections, limit_outliers, logs_above_model, modelled_for
 from tuner.prediction.fitted_constants import (
     PRIOR_SD_LOG,
     STEP,
@@ -147,7 +147,7 @@ def _factors(
         if seen := [each for each in observations if name in each.values]:
             if name in ALL_LATENCIES:
                 corrected = corrected or corrections(observations, constants)
-            logs = logs_above_model(name, seen, constants, corrected)
+            logs = logs_above_model(name, seen, modelled_for(name, seen, constants, corrected))
             middle = float(np.median(logs))
             factors[name] = exp(middle)
             scatter[name] = FACTORED_SD_LOG * _robust_sd((logs - middle) / FACTORED_SD_LOG)

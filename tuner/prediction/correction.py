@@ -6,17 +6,17 @@ configs, and predicts it for others. For a config that resembles none of them, t
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, log, sqrt
+from math import exp, hypot, log, sqrt
 from typing import Final
 
 import numpy as np
 
 from runners.performance_model.constants import CODECS, ClusterConstants
-from runners.performance_model.performance import all_performances
+from runners.performance_model.performance import Performance, all_performances
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicted_metrics import ALL_LATENCIES, FITTED
+from tuner.prediction.predicted_metrics import ALL_LATENCIES, FITTED, MEDIANS
 from tuner.regression.gaussian_process import GaussianProcess, Prior
 from tuner.regression.solving import Array
 
@@ -33,6 +33,16 @@ _SPREAD: Final = 0.3
 """How uncertain noise, amplitudes and lengths are, as the standard deviation of their logarithms."""
 _OUTLIER: Final = 3.0
 """Deviations are limited to this many times the usual one."""
+_UNSTEADY_RATIO: Final = 3.0
+"""How many times as noisy a median latency is if librdkafka sends requests before earlier ones are answered.
+
+Source: chosen with the tables of `benchmarks.prediction`, as are `_OVERLAPPING` and `_OVERLAPPING_POWER`. The tables of
+the Java client do not show this.
+"""
+_OVERLAPPING: Final = 0.65
+"""Requests often meet others if more than this many are handled at a time, on average (`handled_requests`)."""
+_OVERLAPPING_POWER: Final = 8.0
+"""How suddenly that begins; infinity would be at exactly this number."""
 _NORMAL_OF_MEDIAN: Final = 1.4826
 """The standard deviation of normally distributed numbers, divided by the median of their absolute values."""
 _SOME_MS: Final = 0.5
@@ -51,16 +61,16 @@ class Correction:
 
     Attributes:
         process: Predicts the logarithm of the factor from the settings and the load.
-        noise_sd: The standard deviation of the logarithm of a repeated measurement.
+        noise_sd: The standard deviation of the logarithm of a repeated measurement whose `noise_ratio` is 1.
     """
 
     process: GaussianProcess
     noise_sd: float
 
-    def at(self, settings: Settings, workload: Workload) -> tuple[float, float]:
+    def at(self, settings: Settings, workload: Workload, noise_ratio: float = 1.0) -> tuple[float, float]:
         """Return the logarithm of the factor, and the standard deviation of a single measurement around it."""
         means, sds = self.process.posterior(coordinates_of(settings, workload)[None, :])
-        return float(means[0]), sqrt(float(sds[0]) ** 2 + self.noise_sd**2)
+        return float(means[0]), hypot(float(sds[0]), noise_ratio * self.noise_sd)
 
 
 def corrections(observations: Sequence[Observation], constants: ClusterConstants) -> dict[str, Correction]:
@@ -77,12 +87,14 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
             continue
         noise = fitted.noise_sd_log
         # The throughput comes first in `FITTED`, because its correction decides the loads of the latencies.
-        logs = logs_above_model(metric, seen, constants, by_metric)
+        modelled = modelled_for(metric, seen, constants, by_metric)
         process = GaussianProcess.fitted(
             np.stack([coordinates_of(each.settings, each.workload) for each in seen]),
             _GROUPS,
-            limit_outliers_of_metric(metric, logs),
-            noise / np.sqrt([each.measurements if fitted.averages_out else 1 for each in seen]),
+            limited_logs(metric, seen, modelled),
+            noise
+            * _noise_ratios(metric, seen, modelled)
+            / np.sqrt([each.measurements if fitted.averages_out else 1 for each in seen]),
             Prior(
                 mean=0.0,
                 mean_sd=noise,
@@ -97,14 +109,14 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
     return by_metric
 
 
-def logs_above_model(
+def modelled_for(
     metric: str, seen: Sequence[Observation], constants: ClusterConstants, corrections: Mapping[str, Correction]
-) -> Array:
-    """Return how far the measured values of a metric are above those of the model, as logarithms, shape (seen,).
+) -> list[Performance]:
+    """Return what the model computes for measurements, without the correction of the metric itself.
 
     Args:
-        metric: The metric.
-        seen: The measurements, which all have the metric.
+        metric: The metric that is compared.
+        seen: The measurements.
         constants: The constants of the model.
         corrections: The corrections that decide the loads of latencies; see `latency_load`.
     """
@@ -116,7 +128,39 @@ def logs_above_model(
         for each in seen
     ]
     [modelled] = all_performances([constants], loads)
+    return modelled
+
+
+def logs_above_model(metric: str, seen: Sequence[Observation], modelled: Sequence[Performance]) -> Array:
+    """Return how far the measured values of a metric are above those of the model, as logarithms, shape (seen,).
+
+    Args:
+        metric: The metric.
+        seen: The measurements, which all have the metric.
+        modelled: What the model computes for them (`modelled_for`).
+    """
     return np.array([log(each.values[metric] / one.value_of(metric)) for each, one in zip(seen, modelled, strict=True)])
+
+
+def noise_ratio(metric: str, settings: Settings, modelled: Performance) -> float:
+    """Return how many times as noisy a metric is as usual.
+
+    With librdkafka, a median latency is steady if each request is answered before the next one is sent. If not,
+    requests sometimes wait behind others, and the median differs from one measurement to the next.
+
+    Args:
+        metric: The metric.
+        settings: The client's settings.
+        modelled: What the model computes for the load.
+    """
+    if metric not in MEDIANS or settings.sticks_by_bytes or not modelled.handled_requests:
+        return 1.0
+    overlapping = 1.0 / (1.0 + (_OVERLAPPING / modelled.handled_requests) ** _OVERLAPPING_POWER)
+    return float(_UNSTEADY_RATIO**overlapping)
+
+
+def _noise_ratios(metric: str, seen: Sequence[Observation], modelled: Sequence[Performance]) -> Array:
+    return np.array([noise_ratio(metric, each.settings, one) for each, one in zip(seen, modelled, strict=True)])
 
 
 def latency_load(corrections: Mapping[str, Correction], settings: Settings, workload: Workload) -> Workload:
@@ -139,13 +183,16 @@ def latency_load(corrections: Mapping[str, Correction], settings: Settings, work
     return replace(workload, rate_records_per_s=rate / exp(max(0.0, missing)))
 
 
-def limit_outliers_of_metric(metric: str, logs: Array) -> Array:
-    """Return the logarithms of a metric's measured factors with outliers limited, for the correction to learn from.
+def limited_logs(metric: str, seen: Sequence[Observation], modelled: Sequence[Performance]) -> Array:
+    """Return the same as `logs_above_model` with outliers limited, for the correction to learn from.
 
     Bytes on the wire stay as they are, because no stall changes them.
     """
-    fitted = FITTED[metric]
-    return limit_outliers(logs, fitted.noise_sd_log) if fitted.stalls else logs
+    fitted, logs = FITTED[metric], logs_above_model(metric, seen, modelled)
+    if not fitted.stalls:
+        return logs
+    ratios = _noise_ratios(metric, seen, modelled)
+    return ratios * limit_outliers(logs / ratios, fitted.noise_sd_log)
 
 
 def distances(points: Array, others: Array) -> Array:

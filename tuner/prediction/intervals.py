@@ -15,7 +15,7 @@ from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.correction import latency_load
+from tuner.prediction.correction import latency_load, noise_ratio
 from tuner.prediction.fitted_constants import STEP, with_shifted_logs
 from tuner.prediction.predicted_metrics import ALL_LATENCIES, BATCHES, FITTED, LATENCIES, WIRE
 
@@ -125,13 +125,14 @@ class ModelledLoad:
         deviations = self._deviations(metrics)
         by_name = {}
         for name in metrics:
-            value, measured = self._computed_for(name).performance.value_of(name), _MEASURED_AS.get(name, name)
+            modelled, measured = self._computed_for(name).performance, _MEASURED_AS.get(name, name)
+            value, noise = modelled.value_of(name), noise_ratio(measured, self.settings, modelled)
             if measured in calibration.corrections:
-                missing, scatter = calibration.corrections[measured].at(self.settings, self.workload)
+                missing, scatter = calibration.corrections[measured].at(self.settings, self.workload, noise)
                 value *= exp(missing)
             else:
                 usual = FITTED[measured].model_sd_log if measured in FITTED else _UNFITTED_SD_LOG
-                scatter = calibration.scatter.get(measured, usual)
+                scatter = noise * calibration.scatter.get(measured, usual)
             value *= calibration.factors.get(measured, 1.0)
             down, up = (hypot(each, QUANTILE * scatter) for each in deviations[name])
             by_name[name] = Interval(value, value * exp(-down), value * exp(up))

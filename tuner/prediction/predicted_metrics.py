@@ -23,6 +23,7 @@ The model computes the CPU time of single threads. A process has further threads
 the model's value is multiplied by a factor.
 """
 _END_TO_END: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms")
+MEDIANS: Final = (LATENCIES[0], _END_TO_END[0])
 ALL_LATENCIES: Final = (*LATENCIES, *_END_TO_END)
 """The latencies until the producer has the acknowledgement, and those until a consumer has the record."""
 CONSUMERS: Final = (*_END_TO_END, "consumer_cpu_ms_per_mb")

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from benchmarks.problems.observed import observed, paced_load
-from benchmarks.problems.table import java_grid
-from runners.performance_model.constants import EMBEDDED
+from benchmarks.problems.table import java_grid, undisturbed_grid
+from runners.performance_model.constants import EMBEDDED, REMOTE
 from runners.performance_model.performance import performance
 from runners.performance_model.settings import Settings
 from runners.workload import RecordSizes, Workload
+from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate
-from tuner.prediction.correction import corrections, latency_load
+from tuner.prediction.correction import corrections, latency_load, noise_ratio
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict
@@ -132,6 +133,38 @@ def test_the_only_measured_end_to_end_latency_is_predicted_also_if_the_config_is
     calibration = calibrate([full, paced])
     assert latency_load(calibration.corrections, Settings.of(each, load), load) != load
     assert predict(calibration, each, load).values["end_to_end_p99_ms"].value == pytest.approx(12.0)
+
+
+def test_medians_are_noisier_if_requests_of_librdkafka_meet_others() -> None:
+    """The round trip does not count: on a remote cluster, many requests may be on their way without meeting others."""
+    load, remote_load = (replace(LOAD, rate_records_per_s=rate) for rate in (100_000.0, 30_000.0))
+    often, seldom = config(0, 1_000_000), config(20, 1_000_000)
+    java_often = ProducerConfig.parse({"linger.ms": 0, "batch.size": 1_000_000}, java())
+
+    def ratio(metric: str, each: ProducerConfig) -> float:
+        return noise_ratio(metric, Settings.of(each, load), performance(EMBEDDED, each, load))
+
+    assert ratio("latency_p50_ms", often) > 2.0 > 1.1 > ratio("latency_p50_ms", seldom) >= 1.0
+    assert ratio("end_to_end_p50_ms", often) == ratio("latency_p50_ms", often)
+    assert ratio("latency_p99_ms", often) == ratio("latency_p50_ms", java_often) == 1.0
+    far = performance(REMOTE, config(5, 1_000_000), remote_load)
+    assert far.in_flight_requests > 0.7
+    assert noise_ratio("latency_p50_ms", Settings.of(config(5, 1_000_000), remote_load), far) < 1.1
+
+
+def test_the_intervals_of_medians_hold_also_if_requests_meet_others() -> None:
+    table = observed(undisturbed_grid())
+    chosen = chosen_probes(list(table), 12, paced_load(table), EMBEDDED)
+    calibration = calibrate([each for found in (table[config] for config in chosen) for each in found])
+    rest = [found[1] for config, found in table.items() if config not in chosen and len(found) > 1]
+    inside = []
+    for each in rest:
+        modelled = performance(calibration.constants, each.config, each.workload)
+        told = predict(calibration, each.config, each.workload).values.get("latency_p50_ms")
+        if told is not None and noise_ratio("latency_p50_ms", each.settings, modelled) > 2.0:
+            inside.append(told.low <= each.values["latency_p50_ms"] <= told.high)
+    assert len(inside) > 20
+    assert np.mean(inside) > 0.9
 
 
 def test_with_one_replica_acks_1_and_acks_all_have_the_same_correction() -> None:
