@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import exp
 from statistics import fmean
 from typing import Final
@@ -79,6 +80,8 @@ GOAL_RATIO: Final[Mapping[str, float]] = {
     STORED: 0.01,
 }
 """The goals: by what is predicted, how large the mean error of the predictions may be."""
+_NAMES: Final[Mapping[str, str]] = {"records_per_s": "throughput", WIRE: WIRE_BYTES, BATCHES: RECORDS_IN_BATCH}
+"""What the tables call some of the metrics."""
 _SLOW_MB_PER_S: Final = 25.0
 _STEADY_RATIO: Final = 0.5
 """Up to this share of its throughput, a config's latency hardly differs from one measurement to the next."""
@@ -97,7 +100,7 @@ def main() -> None:
     benchmark_parser(__doc__).parse_args()
     print("| table | probes |", " | ".join(f"{name} (goal {goal:.0%})" for name, goal in GOAL_RATIO.items()), "|")
     print("| --- | ---: |", "---: | " * len(GOAL_RATIO), sep=" ")
-    inside: dict[int, list[bool]] = defaultdict(list)
+    inside: dict[int, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     missed: dict[int, int] = defaultdict(int)
     straight: dict[int, list[float]] = defaultdict(list)
     medians: dict[str, _Errors] = {}
@@ -118,17 +121,11 @@ def main() -> None:
                 smoothed = _smoothed(start, seen)
                 cells = map(_errors(start, chosen, smoothed, {each: smoothed[each] for each in rest}).cell, GOAL_RATIO)
                 print(f"| {name} | {count}, smoothed | {' | '.join(cells)} |")
-            inside[count] += errors.inside
+            for metric, held in errors.inside.items():
+                inside[count][metric] += held
             missed[count] += errors.missed
         print(f"| {name} | all others | {' | '.join(map(_leave_one_out(start, seen).cell, GOAL_RATIO))} |")
-    shares = ", ".join(f"{fmean(held):.0%} with {count or 'no'} probes" for count, held in inside.items())
-    print(
-        f"\nShare of the measurements inside their intervals (goal: 90 %): {shares}.",
-        "For some measured latencies, the model predicts none.",
-        end=" ",
-    )
-    counts = ", ".join(f"{many} with {count or 'no'} probes" for count, many in missed.items())
-    print(f"They count as outside: {counts}.")
+    _print_shares_inside(inside, missed)
     explained = [f"{fmean(found):.2f} with {count} probes" for count, found in straight.items()]
     print(
         "\nThe paper fits a line to the time between two packets, over their size. Its R2 on these tables, on average:",
@@ -149,7 +146,8 @@ class _Errors:
 
     Attributes:
         ratios: By what is predicted, the error of each prediction as a share of the measured value.
-        inside: Whether each measurement lies in its interval; not if the prediction is that the rate can't be held.
+        inside: By metric, whether each measurement lies in its interval; not if the prediction is that the rate can't
+            be held.
         missed: Number of measured latencies for which the model predicts none.
         steady: The errors of the median latencies that hardly differ from one measurement to the next.
         unsteady: The errors of the other median latencies.
@@ -157,7 +155,7 @@ class _Errors:
     """
 
     ratios: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    inside: list[bool] = field(default_factory=list)
+    inside: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
     missed: int = 0
     steady: list[float] = field(default_factory=list)
     unsteady: list[float] = field(default_factory=list)
@@ -197,9 +195,10 @@ def _errors(
                     compared[PAYLOAD] = 1 / wire, 1 / values[WIRE]
         else:
             compared |= {name: (here[name].value, values[name]) for name in LATENCIES if name in here}
-            missed = len({*LATENCIES} & values.keys() - here.keys())
-            errors.missed += missed
-            errors.inside += [False] * missed
+            missed = {*LATENCIES} & values.keys() - here.keys()
+            errors.missed += len(missed)
+            for name in missed:
+                errors.inside[name].append(False)
             if "stored_bytes_per_record" in values:
                 compared[STORED] = modelled.stored_bytes_per_record.value, values["stored_bytes_per_record"]
         if BATCHES in values:
@@ -213,7 +212,9 @@ def _errors(
             (errors.steady if steady else errors.unsteady).append(errors.ratios[LATENCIES[0]][-1])
         fitted = {*FULL_SPEED_METRICS, *LATENCIES, *CPU} & here.keys() & values.keys()
         intervals = {name: here[name] for name in fitted} | {BATCHES: batches}
-        errors.inside += [each.low <= values[name] <= each.high for name, each in intervals.items() if name in values]
+        for name, interval in intervals.items():
+            if name in values:
+                errors.inside[name].append(interval.low <= values[name] <= interval.high)
     return errors
 
 
@@ -259,7 +260,7 @@ def _shown(metric: str, mb_per_s: float) -> str:
     """Return the heading under which the errors of a metric are shown; a throughput has two."""
     if metric == "records_per_s":
         return SLOW if mb_per_s <= _SLOW_MB_PER_S else FAST
-    return {WIRE: WIRE_BYTES, BATCHES: RECORDS_IN_BATCH}.get(metric, metric)
+    return _NAMES.get(metric, metric)
 
 
 def _by_the_paper(
@@ -294,6 +295,19 @@ def _by_the_paper(
         for name, (predicted, measured) in compared.items():
             errors.ratios[name].append(abs(predicted / measured - 1))
     return errors
+
+
+def _print_shares_inside(inside: Mapping[int, Mapping[str, Sequence[bool]]], missed: Mapping[int, int]) -> None:
+    """Print the share of the measurements that lie in their intervals, by metric and number of probes."""
+    print("\nShare of the measurements inside their intervals (goal: 90 %):\n")
+    print("| measured |", " | ".join(f"{count} probes" if count else "no probes" for count in inside), "|")
+    print("| --- |", "---: | " * len(inside), sep=" ")
+    for metric in (*FULL_SPEED_METRICS, BATCHES, *LATENCIES, *CPU):
+        print(f"| {_NAMES.get(metric, metric)} |", end="")
+        print(*(f" {fmean(held[metric]):.0%} |" if held.get(metric) else " - |" for held in inside.values()), sep="")
+    print("| all |", *(f" {fmean(chain(*held.values())):.0%} |" for held in inside.values()), sep="")
+    counts = ", ".join(f"{many} with {count or 'no'} probes" for count, many in missed.items())
+    print(f"\nFor some measured latencies, the model predicts none. They count as outside: {counts}.")
 
 
 def _print_noise(medians: Mapping[str, _Errors]) -> None:

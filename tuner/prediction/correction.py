@@ -97,7 +97,7 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
             / np.sqrt([each.measurements if fitted.averages_out else 1 for each in seen]),
             Prior(
                 mean=0.0,
-                mean_sd=noise,
+                mean_sd=fitted.model_sd_log,
                 amplitude=fitted.error_sd_log,
                 amplitude_spread=_SPREAD,
                 lengths=_LENGTHS,

@@ -60,7 +60,7 @@ class FittedMetric:
 
 FITTED: Final[Mapping[str, FittedMetric]] = MappingProxyType(
     {
-        "records_per_s": FittedMetric(0.06, 0.08, 0.12),
+        "records_per_s": FittedMetric(0.06, 0.12, 0.12),
         WIRE: FittedMetric(0.02, 0.005, 0.015, stalls=False, averages_out=False),
         BATCHES: FittedMetric(0.10, 0.06, 0.05, averages_out=False),
         "latency_p50_ms": FittedMetric(0.3, 0.2, 0.15),
@@ -69,6 +69,6 @@ FITTED: Final[Mapping[str, FittedMetric]] = MappingProxyType(
 )
 """The metrics to which the constants are fitted.
 
-Source: the residuals of a Gaussian process on `benchmarks/problems/data`; `model_sd_log`, and the errors of batches,
-were chosen with `benchmarks.prediction`.
+Source: the residuals of a Gaussian process on `benchmarks/problems/data`; `model_sd_log`, the noise of the throughput,
+and the errors of batches were chosen with `benchmarks.prediction`.
 """
