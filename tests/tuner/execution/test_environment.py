@@ -20,6 +20,7 @@ from tuner.model.errors import StudyChanged
 from tuner.model.target import Target
 from tuner.prediction.prediction_source import source_of_study
 from tuner.present.report.bundle import write_study
+from tuner.present.trial_tables.front_table import fronts_json
 from tuner.results.recommendations.recommend import recommend
 from tuner.storage.sqlite import SqliteStore
 
@@ -90,7 +91,7 @@ def test_a_study_is_continued_elsewhere_if_the_user_says_so(folder: Path, broker
     assert told in (folder / "report.html").read_text(encoding="utf-8").replace("&#39;", "'")
 
 
-def test_recommendations_and_predictions_from_two_environments_say_so(tmp_path: Path) -> None:
+def test_results_from_two_environments_say_so(tmp_path: Path) -> None:
     spec, folder = simulated_study((1000,), trials=4), tmp_path / "moved"
     measure_study(spec, "", folder, Told())
     change(folder, "client_version", "librdkafka 1.0.0")
@@ -101,6 +102,7 @@ def test_recommendations_and_predictions_from_two_environments_say_so(tmp_path: 
     assert "was librdkafka 1.0.0" in told
     assert told in recommend(after, "1000").warnings
     assert told in source_of_study(after, None).warnings
+    assert told in fronts_json(after, after.sizes)["warnings"]
 
 
 @pytest.mark.broker

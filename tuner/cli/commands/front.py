@@ -38,5 +38,4 @@ def front(
         as_csv=as_csv,
     )
     if not as_json:
-        fronts = [] if as_csv else record["fronts"]
-        warn_about_front(fronts, simulated=results.simulated, finished=results.finished)
+        warn_about_front(record, as_csv=as_csv, finished=results.finished)

@@ -1,6 +1,6 @@
 """The warnings that `tuner front`, `grid`, `recommend` and `explain` print after their results."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runners.simulated import WARNING
@@ -10,15 +10,15 @@ from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SIMULATED
 
 
-def warn_about_front(fronts: Sequence[Mapping[str, Any]], *, simulated: bool, finished: bool) -> None:
+def warn_about_front(record: Mapping[str, Any], *, as_csv: bool, finished: bool) -> None:
     """Print what makes fronts less reliable.
 
     Args:
-        fronts: The fronts in the result of `fronts_json`; none if they were printed as CSV, which has a column for the
-            flags of each config.
-        simulated: Whether the trials were computed by a model and not measured on a cluster.
+        record: The result of `fronts_json`.
+        as_csv: Whether the fronts were printed as CSV, which has a column for the flags of each config.
         finished: Whether the study ran to its end.
     """
+    fronts = [] if as_csv else record["fronts"]
     for front in fronts:
         of_size = f" of {front['record_bytes']} B" if len(fronts) > 1 else ""
         for row in front["front"]:
@@ -26,8 +26,7 @@ def warn_about_front(fronts: Sequence[Mapping[str, Any]], *, simulated: bool, fi
             for flag in row["flags"]:
                 if flag != WARNING:
                     warn(f"{name}{of_size}: {flag}")
-    if simulated:
-        warn(SIMULATED)
+    warn_of_each(record["warnings"])
     warn_unless_finished("its front", finished=finished)
 
 

@@ -55,7 +55,7 @@ def front(
         tuner --server https://tuner.example front orders --csv > front.csv
     """
     with service() as client:
-        record = {"fronts": []} if as_csv else client.front(study, record_bytes)
+        record = client.front(study, record_bytes)
         print_result(
             record,
             lambda: print_text(client.text(study, "front", record_bytes=record_bytes)),
@@ -66,7 +66,7 @@ def front(
         if as_json:
             return
         now = client.status(study)
-    warn_about_front(record["fronts"], simulated=now["simulated"], finished=now["state"] in _FINISHED)
+    warn_about_front(record, as_csv=as_csv, finished=now["state"] in _FINISHED)
 
 
 def grid(

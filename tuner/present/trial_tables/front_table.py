@@ -177,8 +177,9 @@ def front_json(study: StudyResults, size: SizeResults) -> dict[str, Any]:
 
 
 def fronts_json(study: StudyResults, sizes: Iterable[SizeResults]) -> dict[str, Any]:
-    """Return a JSON object that holds the front of each record size."""
-    return document("fronts", study=study.name, fronts=[front_json(study, size) for size in sizes])
+    """Return a JSON object that holds the front of each record size, and what makes all of them less reliable."""
+    fronts = [front_json(study, size) for size in sizes]
+    return document("fronts", study=study.name, warnings=list(study.warnings), fronts=fronts)
 
 
 def front_csv(*sizes: SizeResults) -> str:

@@ -162,7 +162,7 @@ def _json_or(description: str, example: Mapping[str, Any], *other_types: str) ->
 
 FRONT: Final = _json_or(
     "The Pareto front of each record size.",
-    {"schema_version": 2, "kind": "fronts", "study": "orders", "fronts": []},
+    {"schema_version": 2, "kind": "fronts", "study": "orders", "warnings": [], "fronts": []},
     "text/csv",
     "text/plain",
 )
