@@ -313,7 +313,7 @@ def load_experiment(experiment: str | Path, *, storage: str | None = None) -> "E
     from tuner.storage.locations import find_study, storage_at
 
     studies = storage_at(storage)
-    return load(find_study(str(experiment), storage=studies), studies)
+    return load(find_study(str(experiment), studies, what="experiment"), studies)
 
 
 def load_study(study: str | Path, *, storage: str | None = None) -> Study:

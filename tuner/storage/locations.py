@@ -7,7 +7,7 @@ only files that can be made again, such as the report.
 import difflib
 import os
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from runners.host_processes.folders import HOME_VARIABLE, state_root
 from tuner.model.errors import StorageMisnamed, StudyNotFound
@@ -87,13 +87,20 @@ def storage_at(url: str | None = None) -> Storage:
     return PostgresStorage(parsed)
 
 
-def find_study(name: str, storage: Storage | None = None, *, by_study_file: bool = True) -> Path:
-    """Return the folder of an existing study.
+def find_study(
+    name: str,
+    storage: Storage | None = None,
+    *,
+    by_study_file: bool = True,
+    what: Literal["study", "experiment"] = "study",
+) -> Path:
+    """Return the folder of an existing study or experiment.
 
     Args:
         name: The study's name, its folder, the file of its results or its study file.
         storage: The storage to look in; by default that of `storage_at`.
         by_study_file: Whether the name may be that of a study file.
+        what: What the user asked for, for the message. The storage keeps both alike.
 
     Raises:
         StudyNotFound: There is no such study, and the message names the newest ones. Or the name is too long.
@@ -106,7 +113,7 @@ def find_study(name: str, storage: Storage | None = None, *, by_study_file: bool
         # Imported here, because the code that reads study files takes long to import.
         from tuner.study_file.sections import NAME_RULE
 
-        raise StudyNotFound(f"there is no study {path.name[:_SHOWN]!r}...: {NAME_RULE}, but this one is longer")
+        raise StudyNotFound(f"there is no {what} {path.name[:_SHOWN]!r}...: {NAME_RULE}, but this one is longer")
     folder = storage.find(name, root)
     if folder is None and path.name == RESULTS_FILE:
         folder = storage.find(str(path.absolute().parent), root)
@@ -117,14 +124,13 @@ def find_study(name: str, storage: Storage | None = None, *, by_study_file: bool
         return (root / named).absolute()
     names = storage.names(root)
     more = f" and {len(names) - _MOST_NAMED} older ones" if len(names) > _MOST_NAMED else ""
-    hint = (
-        f"there are: {', '.join(names[:_MOST_NAMED])}{more}" if names else "none has begun yet; `tuner run` begins one"
-    )
+    run = "tuner run" if what == "study" else "tuner experiment run"
+    hint = f"there are: {', '.join(names[:_MOST_NAMED])}{more}" if names else f"none has begun yet; `{run}` begins one"
     by_file = named is not None and path.is_file()
     near = [] if by_file else difflib.get_close_matches(name, names, n=1)
     guess = f"did you mean {near[0]}? " if near else ""
-    what = f"{named!r}, which {name} names," if by_file else repr(name)
-    raise StudyNotFound(f"there is no study {what} {studies_location_text(storage, root)}; {guess}{hint}")
+    shown = f"{named!r}, which {name} names," if by_file else repr(name)
+    raise StudyNotFound(f"there is no {what} {shown} {studies_location_text(storage, root)}; {guess}{hint}")
 
 
 def _named_in(file: Path) -> str | None:

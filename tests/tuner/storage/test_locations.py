@@ -154,6 +154,10 @@ def test_the_error_names_only_the_newest_of_many_studies(root: Path) -> None:
 def test_the_error_without_any_study_says_how_to_make_one(root: Path) -> None:
     with pytest.raises(StudyNotFound, match=r"none has begun yet; `tuner run` begins one"):
         find_study("overnight")
+    with pytest.raises(
+        StudyNotFound, match=r"no experiment 'one' .*none has begun yet; `tuner experiment run` begins one"
+    ):
+        find_study("one", what="experiment")
     assert not root.exists(), "looking for a study must create nothing"
 
 

@@ -250,7 +250,7 @@ def _report_text(experiments: Sequence[ExperimentResults], form: ReportFormat) -
 def _stored_results(name: str) -> list[ExperimentResults]:
     """Return the results of one experiment, or of all experiments of published papers that were run."""
     if name not in (PAPERS, PAPERS + QUICK_SUFFIX):
-        return [load_experiment(find_study(name))]
+        return [load_experiment(find_study(name, what="experiment"))]
     form = name.removeprefix(PAPERS)
     results = []
     for each in paper_experiments():

@@ -74,8 +74,8 @@ def test_a_plan_has_no_traffic_and_its_file_can_be_changed(tmp_path: Path) -> No
         (["show", "."], "this is a folder; name a file in it"),
         (["show", "papers"], "only `run` and `report` take all experiments of the papers"),
         (["run", "thesis-default", "--rounds", "1001"], "must be less than or equal to 1000"),
-        (["report", ""], "there is no study ''"),
-        (["report", "--", "-quick"], "there is no study '-quick'"),
+        (["report", ""], "there is no experiment ''"),
+        (["report", "--", "-quick"], "there is no experiment '-quick'"),
     ],
 )
 @pytest.mark.usefixtures("studies")
