@@ -56,6 +56,7 @@ def serial_line(cluster: ClusterConstants, settings: Settings, load: Workload) -
         full_batch_records=full,
         in_flight_requests=min(settings.in_flight, _MOST_IN_FLIGHT),
         handled_requests=busy,
+        full_sockets_ms=1e3 * serve_s * min(settings.in_flight, _MOST_IN_FLIGHT),
         wire_bytes_per_value_byte=wire / value,
         sender_cpu_cores=min(1.0, rate * cluster.sender_s_per_record),
         client_cpu_cores=min(1.0, rate * cluster.client_s_per_record),

@@ -77,6 +77,7 @@ class Performance:
         full_batch_records: Number of records in a full batch.
         in_flight_requests: Mean number of requests of all producers in flight.
         handled_requests: The same, but the time of an empty round trip does not count.
+        full_sockets_ms: How long a record waits behind the requests in flight if they fill the sockets.
         wire_bytes_per_value_byte: Bytes on the wire per byte of value.
         sender_cpu_cores: CPU of all applications' threads, in cores.
         client_cpu_cores: CPU of all clients' sending threads, in cores.
@@ -96,6 +97,7 @@ class Performance:
     full_batch_records: float
     in_flight_requests: float
     handled_requests: float
+    full_sockets_ms: float
     wire_bytes_per_value_byte: float
     sender_cpu_cores: float
     client_cpu_cores: float
@@ -238,14 +240,15 @@ def _queues_records(stages: Stages) -> Array:
 
 def _latency_s(
     stages: Stages, rate: Array, gather_s: Array, spread: Array, backed_up_s: Array
-) -> tuple[Array, Array, Array, Costs]:
+) -> tuple[Array, Array, Array, Array, Costs]:
     """Compute the latency at `rate`, a rate in records per second that all stages can carry.
 
     `gather_s` and `spread` are what the methods of `Stages` return for the rate of one producer. `backed_up_s` is the
     time of a record in the slowest stage when all batches are full.
 
     Returns:
-        Median and 99th percentile in seconds, the number of records in a batch, and what each record costs.
+        Median and 99th percentile in seconds, the longest wait for requests in flight in seconds, the number of records
+        in a batch, and what each record costs.
     """
     cluster, own_rate = stages.cluster, rate / stages.settings.producers
     full = stages.full_records_at(own_rate)
@@ -253,7 +256,8 @@ def _latency_s(
     batch = _carried_records(stages, rate, opened, backed_up_s)
     costs = stages.costs(batch, batch * stages.record_bytes)
     standing = np.minimum(stages.allowed_in_flight(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
-    queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, standing / own_rate)
+    standing_s = standing / own_rate
+    queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, standing_s)
     fill_s = stages.what_comes_first(gather_s, full * spread / own_rate)
     late_s = fill_s + (gather_s - fill_s) * _weight_in_p99(stages.left_behind_ratio(own_rate))
     busy = np.minimum(1.0, rate * costs.host_s)
@@ -267,7 +271,7 @@ def _latency_s(
     usual_tail_s = tail_s / 4 * idle_s / (idle_s + _HALF_IDLE_S)
     p50_s = usual_ratio * fill_s + costs.batch_latency_s + queue_s * cluster.usual_queue_ratio + usual_tail_s
     p99_s = _LONG_WAIT_RATIO * late_s + costs.batch_latency_s + queue_s + tail_s + burst_s
-    return p50_s, p99_s, batch, costs
+    return p50_s, p99_s, standing_s, batch, costs
 
 
 def _pause_wait_s(cluster: Columns, used: Array, longer_ratio: float, most_s: Array) -> Array:
@@ -331,7 +335,7 @@ def _columns(stages: Stages, full: _SaturatedStages) -> dict[str, Array]:
     overflow = used**_OVERFLOW_POWER
     gather_s = stages.gather_s(rate / producers)
     spread = stages.spread(rate / producers, gather_s)
-    p50_s, p99_s, batch, costs = _latency_s(stages, rate, gather_s, spread, full.backed_up_s)
+    p50_s, p99_s, standing_s, batch, costs = _latency_s(stages, rate, gather_s, spread, full.backed_up_s)
     batch, costs = np.where(saturating, full.batch, batch), full.costs.where(saturating, costs)
     # Under a saturating load, records wait in the queue if the sender fills it, and at a rate after pauses.
     buffer_s = _queues_records(stages) / rate
@@ -355,6 +359,7 @@ def _columns(stages: Stages, full: _SaturatedStages) -> dict[str, Array]:
         "full_batch_records": np.broadcast_to(stages.full_records, batch.shape),
         "in_flight_requests": in_flight,
         "handled_requests": in_flight * (1.0 - stages.cluster.round_trip_s / costs.batch_latency_s),
+        "full_sockets_ms": standing_s * 1e3,
         "wire_bytes_per_value_byte": costs.wire_bytes / load.value_bytes,
         "sender_cpu_cores": np.minimum(producers, rate * stages.sender_s),
         "client_cpu_cores": np.minimum(producers, rate * costs.client_s),

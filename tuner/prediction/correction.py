@@ -142,11 +142,11 @@ def logs_above_model(metric: str, seen: Sequence[Observation], modelled: Sequenc
     return np.array([log(each.values[metric] / one.value_of(metric)) for each, one in zip(seen, modelled, strict=True)])
 
 
-def noise_ratio(metric: str, settings: Settings, modelled: Performance) -> float:
-    """Return how many times as noisy a metric is as usual.
+def unsteadiness(metric: str, settings: Settings, modelled: Performance) -> float:
+    """Return how much a metric differs from one measurement to the next: 0 is as usual, 1 is a median in two states.
 
     With librdkafka, a median latency is steady if each request is answered before the next one is sent. If not,
-    requests sometimes wait behind others, and the median differs from one measurement to the next.
+    requests sometimes wait behind others: the median may be that of a single request, or that of full sockets.
 
     Args:
         metric: The metric.
@@ -154,9 +154,13 @@ def noise_ratio(metric: str, settings: Settings, modelled: Performance) -> float
         modelled: What the model computes for the load.
     """
     if metric not in MEDIANS or settings.sticks_by_bytes or not modelled.handled_requests:
-        return 1.0
-    overlapping = 1.0 / (1.0 + (_OVERLAPPING / modelled.handled_requests) ** _OVERLAPPING_POWER)
-    return float(_UNSTEADY_RATIO**overlapping)
+        return 0.0
+    return float(1.0 / (1.0 + (_OVERLAPPING / modelled.handled_requests) ** _OVERLAPPING_POWER))
+
+
+def noise_ratio(metric: str, settings: Settings, modelled: Performance) -> float:
+    """Return how many times as noisy a metric is as usual. The arguments are those of `unsteadiness`."""
+    return float(_UNSTEADY_RATIO ** unsteadiness(metric, settings, modelled))
 
 
 def _noise_ratios(metric: str, seen: Sequence[Observation], modelled: Sequence[Performance]) -> Array:

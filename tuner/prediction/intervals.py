@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, hypot, inf, log, sqrt
+from math import exp, hypot, inf, log, log1p, sqrt
 from statistics import NormalDist
 from typing import Final, Self
 
@@ -15,7 +15,7 @@ from runners.performance_model.settings import Settings
 from runners.performance_model.stages import REQUEST_HEADER_BYTES
 from runners.workload import Workload
 from tuner.prediction.calibration import Calibration
-from tuner.prediction.correction import latency_load, noise_ratio
+from tuner.prediction.correction import latency_load, noise_ratio, unsteadiness
 from tuner.prediction.fitted_constants import STEP, with_shifted_logs
 from tuner.prediction.predicted_metrics import ALL_LATENCIES, BATCHES, FITTED, LATENCIES, WIRE
 
@@ -135,6 +135,9 @@ class ModelledLoad:
                 scatter = noise * calibration.scatter.get(measured, usual)
             value *= calibration.factors.get(measured, 1.0)
             down, up = (hypot(each, QUANTILE * scatter) for each in deviations[name])
+            # A median in two states may also be that of full sockets.
+            unsteady = unsteadiness(measured, self.settings, modelled)
+            up = max(up, unsteady * log1p(modelled.full_sockets_ms / value))
             by_name[name] = Interval(value, value * exp(-down), value * exp(up))
             if name == BATCHES:
                 by_name[name] = by_name[name].clipped(1.0, self._most_records())

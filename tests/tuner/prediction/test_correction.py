@@ -167,6 +167,22 @@ def test_the_intervals_of_medians_hold_also_if_requests_meet_others() -> None:
     assert np.mean(inside) > 0.9
 
 
+def test_a_median_in_two_states_may_be_that_of_full_sockets() -> None:
+    """Measured with `linger.ms=0`: a p50 of 0.5 ms in some runs and of 30 ms in others."""
+    load = replace(LOAD, rate_records_per_s=100_000.0)
+    unlimited, one_request = (
+        ProducerConfig.parse({"linger.ms": 0, "max.in.flight.requests.per.connection": many}) for many in (1_000_000, 1)
+    )
+    seen = [
+        Observation(each, load, {"latency_p50_ms": performance(EMBEDDED, each, load).latency_p50_ms})
+        for each in (unlimited, one_request)
+    ]
+    calibration = calibrate(seen)
+    full = performance(calibration.constants, unlimited, load).full_sockets_ms
+    assert predict(calibration, unlimited, load).values["latency_p50_ms"].high > 0.9 * full > 5.0
+    assert predict(calibration, one_request, load).values["latency_p50_ms"].high < 5.0
+
+
 def test_with_one_replica_acks_1_and_acks_all_have_the_same_correction() -> None:
     first, every, none = (ProducerConfig.parse({"acks": acks, "enable.idempotence": False}) for acks in (1, "all", 0))
     one, three = LOAD, replace(LOAD, replication=3)
