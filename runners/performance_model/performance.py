@@ -76,8 +76,9 @@ class Performance:
         batch_records: Number of records in a usual batch.
         full_batch_records: Number of records in a full batch.
         in_flight_requests: Mean number of requests of all producers in flight.
-        handled_requests: The same, but the time of an empty round trip does not count.
-        full_sockets_ms: How long a record waits behind the requests in flight if they fill the sockets.
+        handled_requests: Mean number of requests that client and brokers handle: those in flight, without the time of
+            an empty round trip.
+        full_sockets_ms: How long a record waits if requests in flight fill the sockets.
         wire_bytes_per_value_byte: Bytes on the wire per byte of value.
         sender_cpu_cores: CPU of all applications' threads, in cores.
         client_cpu_cores: CPU of all clients' sending threads, in cores.

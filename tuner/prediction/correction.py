@@ -42,7 +42,7 @@ the Java client do not show this.
 _OVERLAPPING: Final = 0.65
 """Requests often meet others if more than this many are handled at a time, on average (`handled_requests`)."""
 _OVERLAPPING_POWER: Final = 8.0
-"""How suddenly that begins; infinity would be at exactly this number."""
+"""How sharply the noise rises around `_OVERLAPPING`: the higher the power, the sharper."""
 _NORMAL_OF_MEDIAN: Final = 1.4826
 """The standard deviation of normally distributed numbers, divided by the median of their absolute values."""
 _SOME_MS: Final = 0.5
@@ -143,10 +143,10 @@ def logs_above_model(metric: str, seen: Sequence[Observation], modelled: Sequenc
 
 
 def unsteadiness(metric: str, settings: Settings, modelled: Performance) -> float:
-    """Return how much a metric differs from one measurement to the next: 0 is as usual, 1 is a median in two states.
+    """Return how much a metric differs from one measurement to the next, from 0, as usual, to 1, far more.
 
-    With librdkafka, a median latency is steady if each request is answered before the next one is sent. If not,
-    requests sometimes wait behind others: the median may be that of a single request, or that of full sockets.
+    With librdkafka, a median latency is steady if each request is answered before the next one is sent. If not, it may
+    be short in one measurement, and in the next the requests fill the sockets, and each record waits behind them.
 
     Args:
         metric: The metric.

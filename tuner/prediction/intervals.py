@@ -135,7 +135,7 @@ class ModelledLoad:
                 scatter = noise * calibration.scatter.get(measured, usual)
             value *= calibration.factors.get(measured, 1.0)
             down, up = (hypot(each, QUANTILE * scatter) for each in deviations[name])
-            # A median in two states may also be that of full sockets.
+            # An unsteady median may also be that of a load whose requests fill the sockets.
             unsteady = unsteadiness(measured, self.settings, modelled)
             up = max(up, unsteady * log1p(modelled.full_sockets_ms / value))
             by_name[name] = Interval(value, value * exp(-down), value * exp(up))
