@@ -43,7 +43,7 @@ from benchmarks.problems.table import (
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate, uncalibrated
-from tuner.prediction.correction import limited_logs, logs_above_model, modelled_for
+from tuner.prediction.correction import limited_logs, logs_above_model, modelled_for, noise_ratios
 from tuner.prediction.intervals import ModelledLoad
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FITTED, FULL_SPEED_METRICS, LATENCIES, WIRE
@@ -246,8 +246,8 @@ def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequen
         measured = [each for each in known if metric in each.values]
         modelled = modelled_for(metric, measured, calibration.constants, calibration.corrections)
         # The process has learnt from the values without outliers, and is judged by the values as they are.
-        unlimited = logs_above_model(metric, measured, modelled)
-        off = found.process.weights / np.diag(inverse) + unlimited - limited_logs(metric, measured, modelled)
+        logs, ratios = logs_above_model(metric, measured, modelled), noise_ratios(metric, measured, modelled)
+        off = found.process.weights / np.diag(inverse) + logs - limited_logs(metric, logs, ratios)
         for each, left in zip(measured, off, strict=True):
             if metric in LATENCIES and predict(calibration, each.config, each.workload).no_latency:
                 continue
@@ -298,7 +298,7 @@ def _by_the_paper(
 
 
 def _print_shares_inside(inside: Mapping[int, Mapping[str, Sequence[bool]]], missed: Mapping[int, int]) -> None:
-    """Print the share of the measurements that lie in their intervals, by metric and number of probes."""
+    """Print how many measurements lie in the predicted intervals, for each metric and number of probes, as a share."""
     print("\nShare of the measurements inside their intervals (goal: 90 %):\n")
     print("| measured |", " | ".join(f"{count} probes" if count else "no probes" for count in inside), "|")
     print("| --- |", "---: | " * len(inside), sep=" ")

@@ -239,17 +239,30 @@ def _queues_records(stages: Stages) -> Array:
     return stages.settings.queue_records * stages.settings.producers
 
 
-def _latency_s(
-    stages: Stages, rate: Array, gather_s: Array, spread: Array, backed_up_s: Array
-) -> tuple[Array, Array, Array, Array, Costs]:
-    """Compute the latency at `rate`, a rate in records per second that all stages can carry.
+@dataclass(frozen=True, slots=True)
+class _PacedStages:
+    """The stages at a rate that all of them can carry, without pauses. The arrays have the shape (clusters, loads).
+
+    Attributes:
+        p50_s: Median latency.
+        p99_s: 99th percentile of the latency.
+        full_sockets_s: How long a record waits if requests in flight fill the sockets.
+        batch: Number of records in a batch.
+        costs: What one record costs in each stage.
+    """
+
+    p50_s: Array
+    p99_s: Array
+    full_sockets_s: Array
+    batch: Array
+    costs: Costs
+
+
+def _paced(stages: Stages, rate: Array, gather_s: Array, spread: Array, backed_up_s: Array) -> _PacedStages:
+    """Compute the stages at `rate` records per second.
 
     `gather_s` and `spread` are what the methods of `Stages` return for the rate of one producer. `backed_up_s` is the
     time of a record in the slowest stage when all batches are full.
-
-    Returns:
-        Median and 99th percentile in seconds, the longest wait for requests in flight in seconds, the number of records
-        in a batch, and what each record costs.
     """
     cluster, own_rate = stages.cluster, rate / stages.settings.producers
     full = stages.full_records_at(own_rate)
@@ -257,8 +270,8 @@ def _latency_s(
     batch = _carried_records(stages, rate, opened, backed_up_s)
     costs = stages.costs(batch, batch * stages.record_bytes)
     standing = np.minimum(stages.allowed_in_flight(batch) * batch, cluster.socket_bytes / costs.wire_bytes)
-    standing_s = standing / own_rate
-    queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, standing_s)
+    full_sockets_s = standing / own_rate
+    queue_s = _queue_s(rate * costs.slowest_s, batch * costs.alone_s, full_sockets_s)
     fill_s = stages.what_comes_first(gather_s, full * spread / own_rate)
     late_s = fill_s + (gather_s - fill_s) * _weight_in_p99(stages.left_behind_ratio(own_rate))
     busy = np.minimum(1.0, rate * costs.host_s)
@@ -272,7 +285,7 @@ def _latency_s(
     usual_tail_s = tail_s / 4 * idle_s / (idle_s + _HALF_IDLE_S)
     p50_s = usual_ratio * fill_s + costs.batch_latency_s + queue_s * cluster.usual_queue_ratio + usual_tail_s
     p99_s = _LONG_WAIT_RATIO * late_s + costs.batch_latency_s + queue_s + tail_s + burst_s
-    return p50_s, p99_s, standing_s, batch, costs
+    return _PacedStages(p50_s, p99_s, full_sockets_s, batch, costs)
 
 
 def _pause_wait_s(cluster: Columns, used: Array, longer_ratio: float, most_s: Array) -> Array:
@@ -313,19 +326,19 @@ def _weight_in_p99(ratio: Array) -> Array:
     return 1.0 / (1.0 + (_RARE_RATIO / ratio) ** _RARE_POWER)
 
 
-def _queue_s(used: Array, batch_s: Array, standing_s: Array) -> Array:
+def _queue_s(used: Array, batch_s: Array, full_sockets_s: Array) -> Array:
     """Return how long a batch waits behind other batches, in seconds.
 
-    The wait is that of a queue with random arrivals. It is at most `standing_s`, the time to send everything that fits
-    in the sockets.
+    The wait is that of a queue with random arrivals. It is at most `full_sockets_s`, the time to send everything that
+    fits in the sockets.
 
     Args:
         used: Utilisation of the slowest stage; 1 or more if it can't keep up.
         batch_s: Time of a batch in the slowest stage.
-        standing_s: The longest possible wait.
+        full_sockets_s: The longest possible wait.
     """
     waits_s = np.where(used < 1.0, batch_s * used / (1.0 - used), math.inf)
-    return 1.0 / (1.0 / waits_s + 1.0 / standing_s)
+    return 1.0 / (1.0 / waits_s + 1.0 / full_sockets_s)
 
 
 def _columns(stages: Stages, full: _SaturatedStages) -> dict[str, Array]:
@@ -336,14 +349,14 @@ def _columns(stages: Stages, full: _SaturatedStages) -> dict[str, Array]:
     overflow = used**_OVERFLOW_POWER
     gather_s = stages.gather_s(rate / producers)
     spread = stages.spread(rate / producers, gather_s)
-    p50_s, p99_s, standing_s, batch, costs = _latency_s(stages, rate, gather_s, spread, full.backed_up_s)
-    batch, costs = np.where(saturating, full.batch, batch), full.costs.where(saturating, costs)
+    paced = _paced(stages, rate, gather_s, spread, full.backed_up_s)
+    batch, costs = np.where(saturating, full.batch, paced.batch), full.costs.where(saturating, paced.costs)
     # Under a saturating load, records wait in the queue if the sender fills it, and at a rate after pauses.
     buffer_s = _queues_records(stages) / rate
     filled_s = buffer_s * full.outrun**_FULL_QUEUE_POWER
     after_pauses_s = (_pause_wait_s(stages.cluster, used, ratio, buffer_s) for ratio in (_HALF, _HUNDREDTH))
     usual_s, long_s = (np.where(saturating, filled_s, each) for each in after_pauses_s)
-    p50_s, p99_s = p50_s + usual_s, p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow)
+    p50_s, p99_s = paced.p50_s + usual_s, paced.p99_s + long_s * (1.0 + (_FULL_QUEUE_SPREAD - 1.0) * overflow)
     in_flight = np.minimum(stages.allowed_in_flight(batch) * producers, rate / batch * costs.batch_latency_s)
     # A request has no more batches than partitions that have records.
     in_flight = in_flight / np.minimum(stages.settings.batches_per_request, spread)
@@ -360,7 +373,7 @@ def _columns(stages: Stages, full: _SaturatedStages) -> dict[str, Array]:
         "full_batch_records": np.broadcast_to(stages.full_records, batch.shape),
         "in_flight_requests": in_flight,
         "handled_requests": in_flight * (1.0 - stages.cluster.round_trip_s / costs.batch_latency_s),
-        "full_sockets_ms": standing_s * 1e3,
+        "full_sockets_ms": paced.full_sockets_s * 1e3,
         "wire_bytes_per_value_byte": costs.wire_bytes / load.value_bytes,
         "sender_cpu_cores": np.minimum(producers, rate * stages.sender_s),
         "client_cpu_cores": np.minimum(producers, rate * costs.client_s),

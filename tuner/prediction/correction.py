@@ -34,7 +34,7 @@ _SPREAD: Final = 0.3
 _OUTLIER: Final = 3.0
 """Deviations are limited to this many times the usual one."""
 _UNSTEADY_RATIO: Final = 3.0
-"""How many times as noisy a median latency is if librdkafka sends requests before earlier ones are answered.
+"""How many times as much a median latency scatters if librdkafka does not wait for an answer before its next request.
 
 Source: chosen with the tables of `benchmarks.prediction`, as are `_OVERLAPPING` and `_OVERLAPPING_POWER`. The tables of
 the Java client do not show this.
@@ -88,13 +88,12 @@ def corrections(observations: Sequence[Observation], constants: ClusterConstants
         noise = fitted.noise_sd_log
         # The throughput comes first in `FITTED`, because its correction decides the loads of the latencies.
         modelled = modelled_for(metric, seen, constants, by_metric)
+        ratios = noise_ratios(metric, seen, modelled)
         process = GaussianProcess.fitted(
             np.stack([coordinates_of(each.settings, each.workload) for each in seen]),
             _GROUPS,
-            limited_logs(metric, seen, modelled),
-            noise
-            * _noise_ratios(metric, seen, modelled)
-            / np.sqrt([each.measurements if fitted.averages_out else 1 for each in seen]),
+            limited_logs(metric, logs_above_model(metric, seen, modelled), ratios),
+            noise * ratios / np.sqrt([each.measurements if fitted.averages_out else 1 for each in seen]),
             Prior(
                 mean=0.0,
                 mean_sd=fitted.model_sd_log,
@@ -143,10 +142,10 @@ def logs_above_model(metric: str, seen: Sequence[Observation], modelled: Sequenc
 
 
 def unsteadiness(metric: str, settings: Settings, modelled: Performance) -> float:
-    """Return how much a metric differs from one measurement to the next, from 0, as usual, to 1, far more.
+    """Return how unsteady a metric is, from 0 to 1. Only the median latency of librdkafka can be unsteady.
 
-    With librdkafka, a median latency is steady if each request is answered before the next one is sent. If not, it may
-    be short in one measurement, and in the next the requests fill the sockets, and each record waits behind them.
+    The median is steady if librdkafka gets an answer to each request before it sends the next one. Otherwise, it is
+    short in some measurements. In others, the requests fill the sockets, and each record waits behind them.
 
     Args:
         metric: The metric.
@@ -158,13 +157,18 @@ def unsteadiness(metric: str, settings: Settings, modelled: Performance) -> floa
     return float(1.0 / (1.0 + (_OVERLAPPING / modelled.handled_requests) ** _OVERLAPPING_POWER))
 
 
-def noise_ratio(metric: str, settings: Settings, modelled: Performance) -> float:
-    """Return how many times as noisy a metric is as usual. The arguments are those of `unsteadiness`."""
-    return float(_UNSTEADY_RATIO ** unsteadiness(metric, settings, modelled))
+def noise_ratios(metric: str, seen: Sequence[Observation], modelled: Sequence[Performance]) -> Array:
+    """Return how many times as noisy as usual each measurement is, shape (seen,).
+
+    The arguments are those of `logs_above_model`.
+    """
+    pairs = zip(seen, modelled, strict=True)
+    return np.array([noise_ratio(unsteadiness(metric, each.settings, one)) for each, one in pairs])
 
 
-def _noise_ratios(metric: str, seen: Sequence[Observation], modelled: Sequence[Performance]) -> Array:
-    return np.array([noise_ratio(metric, each.settings, one) for each, one in zip(seen, modelled, strict=True)])
+def noise_ratio(unsteadiness: float) -> float:
+    """Return how many times as noisy as usual a metric is that is this unsteady."""
+    return float(_UNSTEADY_RATIO**unsteadiness)
 
 
 def latency_load(corrections: Mapping[str, Correction], settings: Settings, workload: Workload) -> Workload:
@@ -187,16 +191,18 @@ def latency_load(corrections: Mapping[str, Correction], settings: Settings, work
     return replace(workload, rate_records_per_s=rate / exp(max(0.0, missing)))
 
 
-def limited_logs(metric: str, seen: Sequence[Observation], modelled: Sequence[Performance]) -> Array:
-    """Return the same as `logs_above_model` with outliers limited, for the correction to learn from.
+def limited_logs(metric: str, logs: Array, ratios: Array) -> Array:
+    """Return the logarithms of a metric's measured factors with outliers limited, for the correction to learn from.
 
     Bytes on the wire stay as they are, because no stall changes them.
+
+    Args:
+        metric: The metric.
+        logs: The logarithms, as `logs_above_model` returns them.
+        ratios: How many times as noisy as usual each measurement is, as `noise_ratios` returns them.
     """
-    fitted, logs = FITTED[metric], logs_above_model(metric, seen, modelled)
-    if not fitted.stalls:
-        return logs
-    ratios = _noise_ratios(metric, seen, modelled)
-    return ratios * limit_outliers(logs / ratios, fitted.noise_sd_log)
+    fitted = FITTED[metric]
+    return ratios * limit_outliers(logs / ratios, fitted.noise_sd_log) if fitted.stalls else logs
 
 
 def distances(points: Array, others: Array) -> Array:

@@ -126,17 +126,18 @@ class ModelledLoad:
         by_name = {}
         for name in metrics:
             modelled, measured = self._computed_for(name).performance, _MEASURED_AS.get(name, name)
-            value, noise = modelled.value_of(name), noise_ratio(measured, self.settings, modelled)
+            value, unsteady = modelled.value_of(name), unsteadiness(measured, self.settings, modelled)
             if measured in calibration.corrections:
-                missing, scatter = calibration.corrections[measured].at(self.settings, self.workload, noise)
+                missing, scatter = calibration.corrections[measured].at(
+                    self.settings, self.workload, noise_ratio(unsteady)
+                )
                 value *= exp(missing)
             else:
                 usual = FITTED[measured].model_sd_log if measured in FITTED else _UNFITTED_SD_LOG
-                scatter = noise * calibration.scatter.get(measured, usual)
+                scatter = noise_ratio(unsteady) * calibration.scatter.get(measured, usual)
             value *= calibration.factors.get(measured, 1.0)
             down, up = (hypot(each, QUANTILE * scatter) for each in deviations[name])
-            # An unsteady median may also be that of a load whose requests fill the sockets.
-            unsteady = unsteadiness(measured, self.settings, modelled)
+            # While requests fill the sockets, an unsteady median is this long.
             up = max(up, unsteady * log1p(modelled.full_sockets_ms / value))
             by_name[name] = Interval(value, value * exp(-down), value * exp(up))
             if name == BATCHES:

@@ -23,9 +23,10 @@ The model computes the CPU time of single threads. A process has further threads
 the model's value is multiplied by a factor.
 """
 _END_TO_END: Final = ("end_to_end_p50_ms", "end_to_end_p99_ms")
-MEDIANS: Final = (LATENCIES[0], _END_TO_END[0])
 ALL_LATENCIES: Final = (*LATENCIES, *_END_TO_END)
 """The latencies until the producer has the acknowledgement, and those until a consumer has the record."""
+MEDIANS: Final = (LATENCIES[0], _END_TO_END[0])
+"""The medians of both latencies."""
 CONSUMERS: Final = (*_END_TO_END, "consumer_cpu_ms_per_mb")
 """The metrics that consumers measure at a fixed rate.
 
@@ -69,6 +70,7 @@ FITTED: Final[Mapping[str, FittedMetric]] = MappingProxyType(
 )
 """The metrics to which the constants are fitted.
 
-Source: the residuals of a Gaussian process on `benchmarks/problems/data`; `model_sd_log`, the noise of the throughput,
-and the errors of batches were chosen with `benchmarks.prediction`.
+Source: a Gaussian process was fitted to `benchmarks/problems/data`, and most of these numbers describe what it left
+over. Three were chosen with `benchmarks.prediction`: `model_sd_log`, the noise of the throughput, and the errors of
+batches.
 """

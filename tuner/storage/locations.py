@@ -94,13 +94,13 @@ def find_study(
     by_study_file: bool = True,
     what: Literal["study", "experiment"] = "study",
 ) -> Path:
-    """Return the folder of an existing study or experiment.
+    """Find a study or an experiment by its name, and return its folder.
 
     Args:
         name: The study's name, its folder, the file of its results or its study file.
         storage: The storage to look in; by default that of `storage_at`.
         by_study_file: Whether the name may be that of a study file.
-        what: What the user asked for, for the message. The storage keeps both alike.
+        what: What the message calls it if there is none. Studies and experiments are stored alike.
 
     Raises:
         StudyNotFound: There is no such study, and the message names the newest ones. Or the name is too long.

@@ -17,7 +17,7 @@ from runners.workload import RecordSizes, Workload
 from search_spaces.client import java
 from search_spaces.configs.producer_config import ProducerConfig
 from tuner.prediction.calibration import calibrate
-from tuner.prediction.correction import corrections, latency_load, noise_ratio
+from tuner.prediction.correction import corrections, latency_load, noise_ratio, unsteadiness
 from tuner.prediction.observations import Observation
 from tuner.prediction.predicted_metrics import BATCHES, CPU, FULL_SPEED_METRICS, LATENCIES
 from tuner.prediction.predicting import predict
@@ -142,14 +142,14 @@ def test_medians_are_noisier_if_requests_of_librdkafka_meet_others() -> None:
     java_often = ProducerConfig.parse({"linger.ms": 0, "batch.size": 1_000_000}, java())
 
     def ratio(metric: str, each: ProducerConfig) -> float:
-        return noise_ratio(metric, Settings.of(each, load), performance(EMBEDDED, each, load))
+        return noise_ratio(unsteadiness(metric, Settings.of(each, load), performance(EMBEDDED, each, load)))
 
     assert ratio("latency_p50_ms", often) > 2.0 > 1.1 > ratio("latency_p50_ms", seldom) >= 1.0
     assert ratio("end_to_end_p50_ms", often) == ratio("latency_p50_ms", often)
     assert ratio("latency_p99_ms", often) == ratio("latency_p50_ms", java_often) == 1.0
     far = performance(REMOTE, config(5, 1_000_000), remote_load)
     assert far.in_flight_requests > 0.7
-    assert noise_ratio("latency_p50_ms", Settings.of(config(5, 1_000_000), remote_load), far) < 1.1
+    assert noise_ratio(unsteadiness("latency_p50_ms", Settings.of(config(5, 1_000_000), remote_load), far)) < 1.1
 
 
 def test_the_intervals_of_medians_hold_also_if_requests_meet_others() -> None:
@@ -161,7 +161,7 @@ def test_the_intervals_of_medians_hold_also_if_requests_meet_others() -> None:
     for each in rest:
         modelled = performance(calibration.constants, each.config, each.workload)
         told = predict(calibration, each.config, each.workload).values.get("latency_p50_ms")
-        if told is not None and noise_ratio("latency_p50_ms", each.settings, modelled) > 2.0:
+        if told is not None and noise_ratio(unsteadiness("latency_p50_ms", each.settings, modelled)) > 2.0:
             inside.append(told.low <= each.values["latency_p50_ms"] <= told.high)
     assert len(inside) > 20
     assert np.mean(inside) > 0.9
