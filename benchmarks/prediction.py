@@ -61,17 +61,15 @@ TABLES: Final[Mapping[str, Callable[[], MeasuredTable]]] = {
     "100 B, Java client": small_records_java_grid,
 }
 PROBES: Final = (0, 12, 25, 60)
-SLOW, FAST, RECORDS_IN_BATCH, WIRE_BYTES, PAYLOAD, STORED = (
-    "throughput up to 25 MB/s",
-    "throughput above",
+THROUGHPUT, RECORDS_IN_BATCH, WIRE_BYTES, PAYLOAD, STORED = (
+    "throughput",
     "records in a batch",
     "bytes on the wire",
     "payload share",
     "stored bytes",
 )
 GOAL_RATIO: Final[Mapping[str, float]] = {
-    SLOW: 0.05,
-    FAST: 0.05,
+    THROUGHPUT: 0.05,
     "latency_p50_ms": 0.15,
     "latency_p99_ms": 0.30,
     RECORDS_IN_BATCH: 0.05,
@@ -80,9 +78,8 @@ GOAL_RATIO: Final[Mapping[str, float]] = {
     STORED: 0.01,
 }
 """The goals: by what is predicted, how large the mean error of the predictions may be."""
-_NAMES: Final[Mapping[str, str]] = {"records_per_s": "throughput", WIRE: WIRE_BYTES, BATCHES: RECORDS_IN_BATCH}
+_NAMES: Final[Mapping[str, str]] = {"records_per_s": THROUGHPUT, WIRE: WIRE_BYTES, BATCHES: RECORDS_IN_BATCH}
 """What the tables call some of the metrics."""
-_SLOW_MB_PER_S: Final = 25.0
 _STEADY_RATIO: Final = 0.5
 """Up to this share of its throughput, a config's latency hardly differs from one measurement to the next."""
 _ABOUT_NOISE: Final = (
@@ -186,8 +183,7 @@ def _errors(
         batches = modelled.intervals([BATCHES])[BATCHES]
         compared: dict[str, tuple[float, float]] = {}
         if load.rate_records_per_s is None:
-            mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
-            compared[_shown("records_per_s", mb_per_s)] = here["records_per_s"].value, values["records_per_s"]
+            compared[THROUGHPUT] = here["records_per_s"].value, values["records_per_s"]
             wire = here[WIRE].value
             if WIRE in values:
                 compared[WIRE_BYTES] = wire, values[WIRE]
@@ -251,16 +247,8 @@ def _leave_one_out(start: ClusterConstants, seen: Mapping[ProducerConfig, Sequen
         for each, left in zip(measured, off, strict=True):
             if metric in LATENCIES and predict(calibration, each.config, each.workload).no_latency:
                 continue
-            name = _shown(metric, each.values[metric] * each.workload.record_sizes.mean_bytes / 1e6)
-            errors.ratios[name].append(abs(exp(-left) - 1))
+            errors.ratios[_NAMES.get(metric, metric)].append(abs(exp(-left) - 1))
     return errors
-
-
-def _shown(metric: str, mb_per_s: float) -> str:
-    """Return the heading under which the errors of a metric are shown; a throughput has two."""
-    if metric == "records_per_s":
-        return SLOW if mb_per_s <= _SLOW_MB_PER_S else FAST
-    return _NAMES.get(metric, metric)
 
 
 def _by_the_paper(
@@ -286,8 +274,7 @@ def _by_the_paper(
                 values["stored_bytes_per_record"],
             )
         if load.rate_records_per_s is None:
-            mb_per_s = values["records_per_s"] * load.record_sizes.mean_bytes / 1e6
-            compared[_shown("records_per_s", mb_per_s)] = model.records_per_s(packet), values["records_per_s"]
+            compared[THROUGHPUT] = model.records_per_s(packet), values["records_per_s"]
             if WIRE in values:
                 compared[WIRE_BYTES] = 1 / packet.payload_ratio, values[WIRE]
                 if each.config.compression == "none":

@@ -11,6 +11,7 @@ predicts the latency at the higher rates:
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import exp
 from statistics import fmean
 from typing import Final
@@ -37,29 +38,49 @@ OUR_MEAN, THEIR_MEAN = "end_to_end_mean_ms, ours", "end_to_end_mean_ms, M/PH/1"
 def print_latencies() -> None:
     """Print the errors by rate."""
     names = (*OURS, OUR_MEAN, THEIR_MEAN)
-    print(f"| rate | {' | '.join(names)} |")
-    print("| ---: |", " ---: |" * len(names), sep="")
-    for share, errors in errors_by_rate(unseen_rates_table()).items():
-        cells = [f"{fmean(map(abs, errors[name])):.0%} ({fmean(errors[name]):+.0%})" for name in names]
-        print(f"| {share:.0%} | {' | '.join(cells)} |")
+    print(f"| rate | {' | '.join(names)} | ours in their intervals |")
+    print("| ---: |", " ---: |" * (len(names) + 1), sep="")
+    for share, found in errors_at_rates(unseen_rates_table()).items():
+        cells = [f"{fmean(map(abs, found.errors[name])):.0%} ({fmean(found.errors[name]):+.0%})" for name in names]
+        print(f"| {share:.0%} | {' | '.join(cells)} | {fmean(found.inside):.0%} |")
     print("\nMean error, and in parentheses the mean of the errors with their signs: below 0, a model underestimates.")
 
 
-def errors_by_rate(table: MeasuredTable) -> Mapping[float, Mapping[str, list[float]]]:
-    """Return the signed errors of all configs, by the share of the throughput and by the predicted metric."""
+@dataclass
+class AtRate:
+    """How far the predictions are from the measurements at one rate.
+
+    Attributes:
+        errors: By predicted metric, the error for each config with its sign, as a share of the measured value.
+        inside: Whether each latency lies in the interval that our model predicts; not if it predicts none.
+    """
+
+    errors: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    inside: list[bool] = field(default_factory=list)
+
+
+def errors_at_rates(table: MeasuredTable) -> Mapping[float, AtRate]:
+    """Return the errors of all configs, by the rate as a share of the throughput."""
     configs: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in table.rows:
         configs[str(row.sizes), row.config.fingerprint].append(row)
     calibration = calibrate([each for rows in configs.values() for each in _known(table, rows)])
-    found: dict[float, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[float, AtRate] = defaultdict(AtRate)
     for rows in configs.values():
         for row in rows:
             share = _share(row, rows)
             if share is None or share < _LOWEST:
                 continue
-            by_name = _predicted(table, calibration, row) | {THEIR_MEAN: _by_the_queue(row, rows, share)}
-            for name, predicted in by_name.items():
-                found[round(share, 2)][name].append(predicted / row.metrics[name.partition(",")[0]] - 1)
+            here, intervals = found[round(share, 2)], predict(calibration, row.config, table.load_of(row)).values
+            predictions = {name: intervals[name].value for name in OURS if name in intervals}
+            if "end_to_end_p50_ms" in predictions:
+                predictions[OUR_MEAN] = predictions["end_to_end_p50_ms"] * _mean_of_median(table, calibration, row)
+            predictions[THEIR_MEAN] = _by_the_queue(row, rows, share)
+            for name, predicted in predictions.items():
+                here.errors[name].append(predicted / row.metrics[name.partition(",")[0]] - 1)
+            for name in OURS:
+                interval = intervals.get(name)
+                here.inside.append(interval is not None and interval.low <= row.metrics[name] <= interval.high)
     return dict(sorted(found.items()))
 
 
@@ -85,14 +106,11 @@ def _share(row: Row, rows: Sequence[Row]) -> float | None:
     return row.rate_records_per_s * row.sizes.mean_bytes / 1e6 / full.metrics["mb_per_s"]
 
 
-def _predicted(table: MeasuredTable, calibration: Calibration, row: Row) -> dict[str, float]:
+def _mean_of_median(table: MeasuredTable, calibration: Calibration, row: Row) -> float:
+    """Return the ratio of the mean latency to the median. The latency is taken to be log-normal."""
     load = table.load_of(row)
-    predictions = predict(calibration, row.config, load).values
     spread = performance_of_settings(calibration.constants, Settings.of(row.config, load), load).latency_spread
-    found = {name: predictions[name].value for name in OURS if name in predictions}
-    if "end_to_end_p50_ms" in found:
-        found[OUR_MEAN] = found["end_to_end_p50_ms"] * exp(spread**2 / 2)  # the mean of a lognormal distribution
-    return found
+    return exp(spread**2 / 2)
 
 
 def _by_the_queue(row: Row, rows: Sequence[Row], share: float) -> float:

@@ -19,10 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runners.performance_model.constants import EMBEDDED, ClusterConstants
-from runners.performance_model.performance import performance_columns
+from runners.performance_model.performance import all_performances, performance_columns
 from runners.performance_model.settings import Settings
 from runners.workload import Workload
-from tuner.prediction.correction import Correction, corrections, limit_outliers, logs_above_model, modelled_for
+from tuner.prediction.correction import (
+    Correction,
+    corrections,
+    limit_outliers,
+    logs_above_model,
+    modelled_for,
+    noise_ratio,
+    unsteadiness,
+)
 from tuner.prediction.fitted_constants import (
     PRIOR_SD_LOG,
     STEP,
@@ -31,7 +39,7 @@ from tuner.prediction.fitted_constants import (
     with_shifted_logs,
 )
 from tuner.prediction.observations import Observation
-from tuner.prediction.predicted_metrics import ALL_LATENCIES, FACTORED, FACTORED_SD_LOG, FITTED
+from tuner.prediction.predicted_metrics import ALL_LATENCIES, FACTORED, FITTED
 
 _MOST_EVALUATIONS: Final = 60
 """After how many evaluations of the model a fit ends at the latest."""
@@ -90,7 +98,7 @@ def calibrate(observations: Sequence[Observation], start: ClusterConstants = EMB
         observations: The measurements; at least one.
         start: The constants of a host that is as similar as possible.
     """
-    data = _MeasuredValues.of(observations)
+    data = _MeasuredValues.of(observations, start)
     constants = _fitted(data, start)
     base, *beside = data.deviations([constants, *raised_in_turn(constants)])
     jacobian = np.column_stack([(raised - base) / STEP for raised in beside])
@@ -143,14 +151,17 @@ def _factors(
     """Return the factor of each measured metric of `FACTORED`, and how much measurements scatter around it."""
     corrected: Mapping[str, Correction] = {}
     factors, scatter = {}, {}
-    for name in FACTORED:
+    for name, usual in FACTORED.items():
         if seen := [each for each in observations if name in each.values]:
             if name in ALL_LATENCIES:
                 corrected = corrected or corrections(observations, constants)
             logs = logs_above_model(name, seen, modelled_for(name, seen, constants, corrected))
             middle = float(np.median(logs))
             factors[name] = exp(middle)
-            scatter[name] = FACTORED_SD_LOG * _robust_sd((logs - middle) / FACTORED_SD_LOG)
+            scatter[name] = usual * _robust_sd((logs - middle) / usual)
+            if name in ALL_LATENCIES:
+                # They may have been measured at low rates, at which they scatter less.
+                scatter[name] = max(usual, scatter[name])
     return factors, scatter
 
 
@@ -164,6 +175,8 @@ class _MeasuredValues:
         metrics: For each value, the name of its metric, shape (values,).
         logs: The logarithms of the values, shape (values,).
         noise: The expected scatter of each metric that has values.
+        expected: The expected scatter of each value, shape (values,). It is larger for an unsteady median latency
+            (`correction.unsteadiness`), so that one in its second state hardly bends the constants.
     """
 
     loads: tuple[tuple[Settings, Workload], ...]
@@ -171,23 +184,22 @@ class _MeasuredValues:
     metrics: NDArray[np.str_]
     logs: NDArray[np.float64]
     noise: Mapping[str, float]
+    expected: NDArray[np.float64]
 
     @classmethod
-    def of(cls, observations: Sequence[Observation]) -> "_MeasuredValues":
+    def of(cls, observations: Sequence[Observation], start: ClusterConstants) -> "_MeasuredValues":
+        loads = tuple((each.settings, each.workload) for each in observations)
+        [modelled] = all_performances([start], loads)
         values = [
-            (index, name, log(value))
+            (index, name, log(value), noise_ratio(unsteadiness(name, each.settings, modelled[index])))
             for index, each in enumerate(observations)
             for name, value in each.values.items()
             if name in FITTED
         ]
-        observation_indices, metrics, logs = zip(*values, strict=True)
-        return cls(
-            tuple((each.settings, each.workload) for each in observations),
-            np.array(observation_indices),
-            np.array(metrics),
-            np.array(logs),
-            {name: FITTED[name].model_sd_log for name in dict.fromkeys(metrics)},
-        )
+        observation_indices, metrics, logs, noise_ratios = zip(*values, strict=True)
+        noise = {name: FITTED[name].model_sd_log for name in dict.fromkeys(metrics)}
+        expected = np.array([noise[name] for name in metrics]) * noise_ratios
+        return cls(loads, np.array(observation_indices), np.array(metrics), np.array(logs), noise, expected)
 
     def deviations(self, constants: Sequence[ClusterConstants]) -> NDArray[np.float64]:
         """Compute the model with each of the constants, and compare it with the measured values.
@@ -200,8 +212,7 @@ class _MeasuredValues:
         columns = np.array([modelled[name][:, index] for index, name in values]).T.tolist()
         # numpy's logarithm differs in the last digits between processors, which is enough to change a proposal.
         model = [[log(each) for each in row] for row in columns]
-        expected = np.array([self.noise[name] for name in self.metrics])
-        found: NDArray[np.float64] = (np.array(model) - self.logs) / expected
+        found: NDArray[np.float64] = (np.array(model) - self.logs) / self.expected
         return found
 
 

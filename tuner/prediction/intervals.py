@@ -1,6 +1,6 @@
 """The values and intervals that a calibrated performance model computes for a client's settings under a load."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, hypot, inf, log, log1p, sqrt
 from statistics import NormalDist
@@ -17,7 +17,7 @@ from runners.workload import Workload
 from tuner.prediction.calibration import Calibration
 from tuner.prediction.correction import latency_load, noise_ratio, unsteadiness
 from tuner.prediction.fitted_constants import STEP, with_shifted_logs
-from tuner.prediction.predicted_metrics import ALL_LATENCIES, BATCHES, FITTED, LATENCIES, WIRE
+from tuner.prediction.predicted_metrics import ALL_LATENCIES, BATCHES, FITTED, PERCENTILE_PAIRS, WIRE
 
 _MEASURED_AS: Final[Mapping[str, str]] = {"mb_per_s": "records_per_s", "broker_cpu_cores": "broker_cpu_ms_per_mb"}
 """Predicted metrics that a study measures in another unit, with the name of the measured metric."""
@@ -34,6 +34,13 @@ _INDEX_ENTRY_BYTES: Final = 20
 """Bytes of an entry in the offset index (8) and in the time index (12).
 
 Source: `OffsetIndex` and `TimeIndex` of Kafka 4.3.
+"""
+
+
+_LARGEST_SHARE: Final = 0.98
+"""The largest share of the throughput for which the upper end of a latency's interval is computed.
+
+On a host that is still slower, the config falls behind, and the latency has no upper end.
 """
 
 
@@ -54,6 +61,10 @@ class Interval:
     def clipped(self, least: float, most: float) -> "Interval":
         """Return the interval without what lies below or above the possible values."""
         return Interval(*(min(most, max(least, each)) for each in (self.value, self.low, self.high)))
+
+    def above(self, other: "Interval") -> "Interval":
+        """Return the interval of a number that can't be below another one."""
+        return Interval(max(self.value, other.value), max(self.low, other.low), max(self.high, other.high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +153,9 @@ class ModelledLoad:
             by_name[name] = Interval(value, value * exp(-down), value * exp(up))
             if name == BATCHES:
                 by_name[name] = by_name[name].clipped(1.0, self._most_records())
+        for median, p99 in PERCENTILE_PAIRS:
+            if median in by_name and p99 in by_name:
+                by_name[p99] = by_name[p99].above(by_name[median])
         return by_name
 
     @property
@@ -159,10 +173,11 @@ class ModelledLoad:
         return Interval(*map(stored_bytes, (wire.value, wire.low, wire.high)))
 
     def _deviations(self, metrics: Sequence[str]) -> dict[str, tuple[float, float]]:
-        """Return by how much the logarithms of metrics may be lower and higher, because the constants are uncertain.
+        """Return by how much the logarithms of metrics may be lower and higher, without the scatter of measurements.
 
-        If the rate is near the throughput, a latency is far from linear in the constants. So its slopes are not used:
-        the latency is computed again with the constants that make it low, and with those that make it high.
+        The constants are uncertain, and for latencies also the speed of the host (`_deviations_by_speed`). If the rate
+        is near the throughput, a latency is far from linear in the constants. So its slopes are not used: the latency
+        is computed again with the constants that make it low, and with those that make it high.
         """
         calibration = self.calibration
         deviations, steps = {}, {}
@@ -170,15 +185,36 @@ class ModelledLoad:
             slopes = self._computed_for(metric).slopes(metric)
             sd = sqrt(float(slopes @ calibration.covariance @ slopes))
             deviations[metric] = QUANTILE * sd, QUANTILE * sd
-            if metric in LATENCIES and sd:
+            if metric in ALL_LATENCIES and sd:
                 steps[metric] = QUANTILE / sd * (calibration.covariance @ slopes)
         ends = [with_shifted_logs(calibration.constants, logs) for each in steps.values() for logs in (-each, each)]
         computed = self.computed_latencies
         performances = [each for [each] in all_performances(ends, [(self.settings, computed.workload)])]
+        by_speed = self._deviations_by_speed(steps)
         for metric, *extremes in zip(steps, performances[::2], performances[1::2], strict=True):
             fitted, low, high = (each.value_of(metric) for each in (computed.performance, *extremes))
-            deviations[metric] = log(fitted / low), log(high / fitted)
+            down, up = by_speed[metric]
+            deviations[metric] = hypot(log(fitted / low), down), hypot(log(high / fitted), up)
         return deviations
+
+    def _deviations_by_speed(self, latencies: Iterable[str]) -> dict[str, tuple[float, float]]:
+        """Return by how much the logarithms of latencies may be lower and higher, because the host's speed changes.
+
+        On a slower host, the rate is a higher share of the throughput, so records wait longer. How much the speed
+        changes is known from the scatter of the throughput.
+        """
+        computed = self.computed_latencies
+        rate = computed.workload.rate_records_per_s
+        if rate is None:
+            return dict.fromkeys(latencies, (0.0, 0.0))
+        corrected = self.calibration.corrections.get("records_per_s")
+        faster = exp(QUANTILE * (corrected.noise_sd if corrected else FITTED["records_per_s"].noise_sd_log))
+        most = max(rate, _LARGEST_SHARE * computed.performance.capacity_records_per_s)
+        rates = (rate / faster, rate, min(rate * faster, most))
+        loads = [(self.settings, replace(computed.workload, rate_records_per_s=each)) for each in rates]
+        [performances] = all_performances([self.calibration.constants], loads)
+        logs = {name: [log(each.value_of(name)) for each in performances] for name in latencies}
+        return {name: (here - low, high - here) for name, (low, here, high) in logs.items()}
 
     def _computed_for(self, metric: str) -> _Computed:
         """Return what the model computes for the load from which a metric is predicted."""

@@ -14,7 +14,7 @@ from tuner.prediction.observations import Observation, is_described, observation
 from tuner.results.experiments.experiment_results import ExperimentResults, load_experiment
 from tuner.results.recommendations.recommend import recommend
 from tuner.results.study_load import assumed_shape, study_producers, study_workload
-from tuner.results.study_results import SizeResults, StudyResults, load_results, mixed_environments
+from tuner.results.study_results import SizeResults, StudyResults, load_results, mixed_environments, unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def source_of_study(study: StudyResults, record_bytes: str | None) -> Prediction
         workload=study_workload(study, size.record_bytes, size.rate_records_per_s),
         producers=study_producers(study),
         simulated=study.simulated,
-        warnings=(*study.warnings, *filter(None, [assumed_shape(study)]), *_unfinished(study.name, study)),
+        warnings=(*study.warnings, *filter(None, [assumed_shape(study)])),
         users_cluster=users_cluster,
     )
 
@@ -147,10 +147,6 @@ def source_of_experiment(experiment: ExperimentResults) -> PredictionSource:
         config_name=row.name,
         workload=workload,
         producers=row.setup.producers,
-        warnings=(*mixed_environments(experiment.facts), *_unfinished(experiment.spec.name, experiment)),
+        warnings=(*mixed_environments(experiment.facts), *unfinished(experiment.spec.name, experiment.facts)),
         users_cluster=experiment.spec.target.bootstrap is not None,
     )
-
-
-def _unfinished(name: str, measured: StudyResults | ExperimentResults) -> list[str]:
-    return [] if measured.finished else [f"{name} is not finished, so its predictions may still change"]
