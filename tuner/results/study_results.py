@@ -274,12 +274,17 @@ class StudyResults:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What makes all results of the study less reliable, as sentences."""
-        return (*([SIMULATED] if self.simulated else []), *self.mixed)
+        return (*([SIMULATED] if self.simulated else []), *self.mixed, *unfinished(self.name, self.facts))
 
     @property
     def finished(self) -> bool:
         """Whether the study ran to its end."""
         return bool(self.facts.get(FINISHED_AT))
+
+
+def unfinished(name: str, facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a sentence about a study or experiment that has not run to its end; empty if it has."""
+    return () if facts.get(FINISHED_AT) else (f"{name} is not finished, so its results may still change",)
 
 
 def mixed_environments(facts: Mapping[str, Any]) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def test_the_measured_size_with_the_nearest_mean_is_taken(asked: str | None, tak
 def test_predictions_of_an_unfinished_study_say_so(tmp_path: Path) -> None:
     stopped = study(tmp_path / "night", facts={FINISHED_AT: None})
     assert source_of_study(stopped, None).warnings == (
-        f"{stopped.name} is not finished, so its predictions may still change",
+        f"{stopped.name} is not finished, so its results may still change",
     )
     assert not source_of_study(study(tmp_path / "whole"), None).warnings
 

@@ -61,7 +61,7 @@ def confirm(
     )
     results = confirmed.results
     recommended = recommendations(results, options.goals, warn)
-    print_recommendations(results.name, str(results.folder), recommended, simulated=results.simulated, as_json=as_json)
+    print_recommendations(results.name, str(results.folder), recommended, as_json=as_json)
     if not silent:
         say(f"report: {folder / REPORT_FILE}")
     if not recommended:

@@ -5,8 +5,7 @@ from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.recommend_options import ExplainOptions
 from tuner.cli.output import print_result
-from tuner.cli.printing.warnings import warn_about_explanations
-from tuner.present.console import OUT
+from tuner.present.console import OUT, warn_of_each
 from tuner.present.export.recommendation_json import explanations_json
 from tuner.present.recommendations.explanation_words import print_explanations
 from tuner.results.recommendations.explanation import explain as explanation
@@ -33,6 +32,6 @@ def explain(study: common_options.Study, options: ExplainOptions, as_json: commo
     print_result(
         explanations_json(results.name, explanations), lambda: print_explanations(explanations, OUT), as_json=as_json
     )
-    warn_about_explanations(recommended, finished=results.finished)
+    warn_of_each(warning for each in recommended for warning in each.warnings)
     if missing:
         raise missing

@@ -38,4 +38,4 @@ def front(
         as_csv=as_csv,
     )
     if not as_json:
-        warn_about_front(record, as_csv=as_csv, finished=results.finished)
+        warn_about_front(record, as_csv=as_csv)

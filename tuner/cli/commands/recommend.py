@@ -10,7 +10,6 @@ from tuner.cli.options import common_options
 from tuner.cli.options.options_from_dataclass import with_options
 from tuner.cli.options.recommend_options import ExplainOptions, RecommendOptions, chosen_format
 from tuner.cli.printing.recommendations import write_recommendations
-from tuner.cli.printing.warnings import warn_unless_finished
 from tuner.model.errors import NoFeasibleConfig
 from tuner.present.console import say
 from tuner.present.export import Format, recommendation_of
@@ -54,13 +53,11 @@ def recommend(
     if tracking_uri is not None:
         if options.allow_loss is not None:
             raise typer.BadParameter("--allow-loss needs the study's results, so leave --tracking-uri out")
-        recommended, missing, finished = [_from_mlflow(tracking_uri, study, options)], None, True
+        recommended, missing = [_from_mlflow(tracking_uri, study, options)], None
     else:
         results = load_study(study).results
         recommended, missing = recommend_each(results, options.record_bytes, options.goal, options.conditions)
-        finished = results.finished
     write_recommendations(recommended, form, options.output, force=options.force, everything=options.everything)
-    warn_unless_finished("the recommendation", finished=finished)
     if tracking_uri is None and options.output is None and form is Format.TABLE:
         say(f"why: {_explain_command(study, options)}")
     if missing:

@@ -55,7 +55,7 @@ def run(
     study = run_study_with_progress(spec, text, folder, mlflow=mlflow, silent=silent, mix_environments=mix_environments)
     results = study.results
     recommended = recommendations(results, tell=warn)
-    print_recommendations(results.name, str(results.folder), recommended, simulated=results.simulated, as_json=as_json)
+    print_recommendations(results.name, str(results.folder), recommended, as_json=as_json)
     if not recommended and all(size.baseline is None for size in results.sizes):
         raise StudyError(nothing_measured(spec))
     if not as_json and not quiet:

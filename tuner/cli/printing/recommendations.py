@@ -16,12 +16,11 @@ from tuner.present.recommendations.recommendation_words import (
     proven_for_other_goals,
 )
 from tuner.results.recommendations.recommendation import Recommendation
-from tuner.results.study_results import SIMULATED
 from tuner.storage.folder_files import size_name
 
 
 def print_recommendations(
-    study: str, folder: str | None, recommendations: list[Recommendation], *, simulated: bool = False, as_json: bool
+    study: str, folder: str | None, recommendations: list[Recommendation], *, as_json: bool
 ) -> None:
     """Print the recommendations of a study, and warnings to read before using a config, without repeated warnings.
 
@@ -29,7 +28,6 @@ def print_recommendations(
         study: The study's name.
         folder: The study's folder; None if it is on another host.
         recommendations: The recommendations.
-        simulated: Whether the trials were computed by a model and not measured on a cluster.
         as_json: Whether to print JSON.
     """
     print_result(
@@ -37,8 +35,7 @@ def print_recommendations(
         lambda: OUT.show(export_all(recommendations, Format.TABLE), end=""),
         as_json=as_json,
     )
-    warnings = [warning for each in recommendations for warning in each.warnings]
-    warn_of_each([SIMULATED, *warnings] if simulated else warnings)
+    warn_of_each(warning for each in recommendations for warning in each.warnings)
 
 
 def write_recommendations(

@@ -1,22 +1,20 @@
-"""The warnings that `tuner front`, `grid`, `recommend` and `explain` print after their results."""
+"""The warnings that `tuner front` and `grid` print after their results."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from runners.simulated import WARNING
 from tuner.present.console import warn, warn_of_each
 from tuner.present.trial_tables.grid_view import NO_GRID
-from tuner.results.recommendations.recommendation import Recommendation
 from tuner.results.study_results import SIMULATED
 
 
-def warn_about_front(record: Mapping[str, Any], *, as_csv: bool, finished: bool) -> None:
+def warn_about_front(record: Mapping[str, Any], *, as_csv: bool) -> None:
     """Print what makes fronts less reliable.
 
     Args:
         record: The result of `fronts_json`.
         as_csv: Whether the fronts were printed as CSV, which has a column for the flags of each config.
-        finished: Whether the study ran to its end.
     """
     fronts = [] if as_csv else record["fronts"]
     for front in fronts:
@@ -27,7 +25,6 @@ def warn_about_front(record: Mapping[str, Any], *, as_csv: bool, finished: bool)
                 if flag != WARNING:
                     warn(f"{name}{of_size}: {flag}")
     warn_of_each(record["warnings"])
-    warn_unless_finished("its front", finished=finished)
 
 
 def warn_about_grid(record: Mapping[str, Any]) -> None:
@@ -36,20 +33,3 @@ def warn_about_grid(record: Mapping[str, Any]) -> None:
         warn(SIMULATED)
     if not record["tables"]:
         warn(NO_GRID)
-
-
-def warn_about_explanations(explained: Iterable[Recommendation], *, finished: bool) -> None:
-    """Print the warnings of the explained recommendations, without repeated warnings.
-
-    Args:
-        explained: The recommendations.
-        finished: Whether the study ran to its end.
-    """
-    warn_of_each(warning for each in explained for warning in each.warnings)
-    warn_unless_finished("the recommendation", finished=finished)
-
-
-def warn_unless_finished(what: str, *, finished: bool) -> None:
-    """Print that a result may still change, unless the study ran to its end."""
-    if not finished:
-        warn(f"the study is not finished, so {what} may still change")

@@ -6,7 +6,7 @@ A command that also exists without a service, such as `front`, prints the same w
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -29,16 +29,12 @@ from tuner.cli.output import (
 )
 from tuner.cli.printing.recommendations import write_recommendations
 from tuner.cli.printing.trials import Parquet, check_parquet, show_trials
-from tuner.cli.printing.warnings import warn_about_explanations, warn_about_front, warn_about_grid, warn_unless_finished
+from tuner.cli.printing.warnings import warn_about_front, warn_about_grid
 from tuner.cli.service_commands.at_service import Study, recommend_each_at, service
-from tuner.model.progress import StudyState
 from tuner.prediction.changed_settings import canonical_setting
 from tuner.present.comparisons.comparison_view import comparison_csv
 from tuner.present.console import say, warn, warn_of_each
 from tuner.results.study_results import SIMULATED
-from tuner.service.queue.job import JobState
-
-_FINISHED: Final = (StudyState.FINISHED, JobState.COMPLETE)
 
 
 def front(
@@ -63,10 +59,8 @@ def front(
             as_json=as_json,
             as_csv=as_csv,
         )
-        if as_json:
-            return
-        now = client.status(study)
-    warn_about_front(record, as_csv=as_csv, finished=now["state"] in _FINISHED)
+    if not as_json:
+        warn_about_front(record, as_csv=as_csv)
 
 
 def grid(
@@ -143,9 +137,7 @@ def recommend(study: Study, options: RecommendOptions) -> None:
     form = chosen_format(options.form, as_json=options.as_json)
     with service() as client:
         recommended, missing = recommend_each_at(client, study, options.record_bytes, options.goal, options.conditions)
-        finished = client.status(study)["state"] in _FINISHED
     write_recommendations(recommended, form, options.output, force=options.force, everything=options.everything)
-    warn_unless_finished("the recommendation", finished=finished)
     if missing:
         raise missing
 
@@ -186,13 +178,12 @@ def explain(study: Study, options: ExplainOptions, as_json: common_options.Json 
         sizes = [each.record_bytes for each in recommended] if missing else [options.record_bytes]
         form = "json" if as_json else "text"
         texts = [client.text(study, "explanation", form=form, **{**query, "record_bytes": size}) for size in sizes]
-        finished = client.status(study)["state"] in _FINISHED
     if as_json:
         replies = [json.loads(text) for text in texts]
         print_json({**replies[0], "explanations": [each for reply in replies for each in reply["explanations"]]})
     else:
         print_text("".join(texts))
-    warn_about_explanations(recommended, finished=finished)
+    warn_of_each(warning for each in recommended for warning in each.warnings)
     if missing:
         raise missing
 

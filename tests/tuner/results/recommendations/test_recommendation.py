@@ -30,6 +30,7 @@ SEARCH = [
     failed(5),
 ]
 ANY = Conditions()
+FACTS = {"client_version": "2.16.0", "finished_at": "2026-01-02T03:04:05+00:00"}
 BASE_ROUNDS = [(100.0, 10.0)] * 3
 
 
@@ -39,7 +40,7 @@ def study(trials: Sequence[Trial] = SEARCH, **changes: Any) -> StudyResults:
         "name": "overnight",
         "folder": Path("overnight"),
         "study_file": "",
-        "facts": {"client_version": "2.16.0"},
+        "facts": FACTS,
         "objectives": OBJECTIVES,
         "sizes": (results(trials),),
     }
@@ -282,7 +283,7 @@ def test_the_bad_end_of_the_interval_decides_whether_a_config_is_balanced() -> N
     assert "it may lose more than 10 % in one of them" in kept.how
     taken = recommend(study(trials), "1000", Goal.BALANCED, Conditions(allow_loss=0.25))
     assert (taken.config.values, taken.proven) == (FASTEST, True)
-    by_study = study(trials, facts={"client_version": "2.16.0", "allow_loss": 0.25})
+    by_study = study(trials, facts={**FACTS, "allow_loss": 0.25})
     assert recommend(by_study, "1000", Goal.BALANCED).config.values == FASTEST
     assert recommend(by_study, "1000", Goal.BALANCED, Conditions(allow_loss=0.1)).is_baseline
 
@@ -436,7 +437,7 @@ def with_cold_baseline(*again: Trial, nominee_repeats: int = 0, **changes: Any) 
     ]
     trials = [*searched, *again]
     plan = plan_of(trials, {Goal.THROUGHPUT: FASTEST}, constraints=limits, nominee_repeats=nominee_repeats)
-    facts = {"client_version": "2.16.0", "constraints": [str(each) for each in limits]}
+    facts = {**FACTS, "constraints": [str(each) for each in limits]}
     return study(sizes=(results(trials, plan=plan),), facts=facts, **changes)
 
 
@@ -505,8 +506,13 @@ def test_a_mix_counts_by_its_mean_size() -> None:
     assert recommend(study(sizes=sizes), "5000", Goal.BALANCED).record_bytes == "100:0.5,10000:0.5"
 
 
+def test_an_unfinished_study_says_so() -> None:
+    found = recommend(study(facts={**FACTS, "finished_at": None}), "1000", Goal.BALANCED)
+    assert found.warnings == ("overnight is not finished, so its results may still change",)
+
+
 def test_a_simulated_study_says_so() -> None:
-    found = recommend(study(facts={"client_version": "simulated"}), "1000", Goal.BALANCED)
+    found = recommend(study(facts={**FACTS, "client_version": "simulated"}), "1000", Goal.BALANCED)
     assert found.warnings == ("simulated: a model made these numbers, nothing was measured on Kafka",)
 
 
