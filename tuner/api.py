@@ -10,12 +10,13 @@
 Importing this module is quick, because each function imports the heavy libraries that it needs when it is called.
 """
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tuner.model.facts import TOPIC_MAX_MESSAGE_BYTES
 from tuner.model.study_files import REPORT_FILE, STUDY_FILE
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from tuner.results.recommendations.recommendation import Recommendation
     from tuner.results.study_results import SizeResults, StudyResults
     from tuner.search.samplers import OwnSampler
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def run_study(
     warn: Callable[[str], None] | None = None,
     mlflow: bool = True,
     searching: bool = True,
-    folder: Path | None = None,
+    folder: Path | str | None = None,
     text: str = "",
     mix_environments: bool = False,
 ) -> Study:
@@ -115,7 +118,8 @@ def run_study(
             takes a seed and returns a sampler is called before each proposal, so that a killed study proposes the same
             configs when it resumes.
         reporter: Receives the progress of the study; by default no progress is shown.
-        warn: Called with a warning if MLflow does not show the whole study yet; by default the reporter shows it.
+        warn: Called with a warning if MLflow does not show the whole study yet. By default the reporter shows it, or
+            the logger `tuner.api` if there is no reporter.
         mlflow: Whether to write the study to MLflow, too. A study that switches MLflow off is never written there.
         searching: Whether to search. If False, the best configs of the earlier search are confirmed again.
         folder: The study's folder; by default below `KAFKA_TUNER_STUDIES`, or else below `./studies`.
@@ -132,6 +136,7 @@ def run_study(
         StudyBusy: Another process is running this study.
         RunnerError: The Kafka cluster can't be used. Call the function again to resume the study.
         TooManyFailures: Too many trials in a row gave no measurement.
+        TypeError: `sampler` is neither a sampler nor a function that returns one.
     """
     from tuner.execution.budgets.least_limits import check_limits
     from tuner.execution.studies.run import measure_study
@@ -139,20 +144,23 @@ def run_study(
     from tuner.present.report import write_all_artifacts
     from tuner.present.report.bundle import write_study
     from tuner.results.racing_savings import RacingSavings
+    from tuner.search.samplers import check_own_sampler
     from tuner.storage.locations import storage_at, study_folder
     from tuner.study_file import drop_used_secrets
     from tuner.tracking import MlflowMirror
 
+    warn = warn or (_LOG.warning if reporter is None else reporter.say)
     reporter = reporter or SilentReporter()
     spec, text = _spec_of(study, text)
     drop_used_secrets(text, spec.targets, os.environ)
-    study_path = folder or study_folder(spec.name)
+    study_path = study_folder(spec.name) if folder is None else Path(folder)
     if searching and not storage_at().has(study_path):
         check_limits(spec)
     mirror = None
     if spec.tracking.enabled and mlflow:
-        mirror = MlflowMirror(study_path, spec.tracking, warn or reporter.say, extra_artifacts=write_all_artifacts)
+        mirror = MlflowMirror(study_path, spec.tracking, warn, extra_artifacts=write_all_artifacts)
     if sampler is not None:
+        check_own_sampler(sampler)
         name = getattr(sampler, "__name__", type(sampler).__name__)
         spec = replace(spec, search=replace(spec.search, sampler=f"{name} of the user's"))
     results = measure_study(
@@ -175,14 +183,12 @@ def run_study(
 def _spec_of(study: "StudySpec | Mapping[str, Any] | str | Path", text: str) -> "tuple[StudySpec, str]":
     """Return the specification of a study and the text of its file. The arguments are those of `run_study`."""
     from tuner.model.spec import StudySpec
-    from tuner.study_file import parse_study, read_study_file
+    from tuner.study_file import parse_study, read_study_file, text_of_sections
 
     if isinstance(study, StudySpec):
         return study, text
     if isinstance(study, Mapping):
-        import yaml
-
-        text = yaml.safe_dump(dict(study), sort_keys=False)
+        text = text_of_sections(study, origin="the study")
         return parse_study(text, name="study", folder=Path.cwd(), origin="the study"), text
     return read_study_file(Path(study))
 
@@ -206,7 +212,8 @@ def run_experiment(
         quick: Whether to run the short version of the experiment; not used if `experiment` is an `ExperimentSpec`.
         reporter: Receives the progress of the rows; by default no progress is shown.
         study_reporter: Receives the progress of the searches.
-        warn: Called with a warning if MLflow does not show all measurements yet; by default the reporter shows it.
+        warn: Called with a warning if MLflow does not show all measurements yet. By default the reporter shows it, or
+            the logger `tuner.api` if there is no reporter.
         mlflow: Whether to write the experiment to MLflow, too.
         text: The text of the experiment file, which is kept with the results. It is required if `experiment` is an
             `ExperimentSpec`, and otherwise not used.
@@ -232,6 +239,7 @@ def run_experiment(
     from tuner.study_file import drop_used_secrets
     from tuner.tracking import MlflowMirror
 
+    warn = warn or (_LOG.warning if reporter is None else reporter.say)
     reporter = reporter or SilentExperimentReporter()
     spec = experiment
     if not isinstance(spec, ExperimentSpec):
@@ -239,12 +247,10 @@ def run_experiment(
     elif not text:
         raise ValueError("an ExperimentSpec needs the text of its file, which is kept with the results")
     drop_used_secrets(text, [spec.target], os.environ)
-    spec = run_searches(
-        spec, reporter=study_reporter, warn=warn or reporter.say, mlflow=mlflow, mix_environments=mix_environments
-    )
+    spec = run_searches(spec, reporter=study_reporter, warn=warn, mlflow=mlflow, mix_environments=mix_environments)
     folder = study_folder(spec.name)
     mirrored = spec.tracking.enabled and mlflow
-    mirror = MlflowMirror(folder, spec.tracking, warn or reporter.say) if mirrored else None
+    mirror = MlflowMirror(folder, spec.tracking, warn) if mirrored else None
     measure_experiment(spec, text, folder, reporter, mirror, mix_environments=mix_environments)
     results = load_experiment(folder)
     write_experiment(results, folder / REPORT_FILE)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 import pandas as pd
 import pytest
@@ -95,7 +96,7 @@ def test_a_recommendation_is_the_same_for_a_loaded_and_a_named_study(study: Stud
     assert any("records of 900 B were not measured" in warning for warning in nearest.warnings)
     with pytest.raises(ValueError, match="record_bytes may be left out if"):
         tuner.recommend(study)
-    with pytest.raises(ValueError, match="fastest"):
+    with pytest.raises(ValueError, match="a goal must be one of throughput, latency, balanced, but got 'fastest'"):
         tuner.recommend(study, 1000, "fastest")
 
 
@@ -107,6 +108,8 @@ def test_a_study_file_is_run_and_a_wrong_mapping_is_refused(tmp_path: Path) -> N
     assert tuner.run_study(file, mlflow=False).name == "small"
     with pytest.raises(StudyFileError, match="did you mean workload"):
         tuner.run_study({"study": "wrong", "wrkload": {"record_bytes": 100}})
+    with pytest.raises(StudyFileError, match=r"^the study, workload.record_bytes.0: must be .* got a numpy.int64$"):
+        tuner.run_study({"study": "wrong", "workload": {"record_bytes": [np.int64(100)]}})
 
 
 def test_a_study_with_a_users_sampler_resumes_only_with_that_sampler(root: Path) -> None:
@@ -132,6 +135,25 @@ def test_an_instance_of_a_sampler_makes_all_proposals() -> None:
     sampler = optuna.samplers.TPESampler(seed=1, n_startup_trials=2)
     found = tuner.run_study(asked, sampler=sampler, mlflow=False)
     assert found.trials["kind"].isin(["search", "baseline"]).sum() == 8
+
+
+@pytest.mark.parametrize(("sampler", "problem"), [("tpe", "got 'tpe'"), (lambda _: 7, "returned 7")])
+def test_a_wrong_sampler_is_refused_before_anything_is_measured(sampler: Any, problem: str, root: Path) -> None:
+    with pytest.raises(TypeError, match=f"sampler must be an Optuna sampler, or a function.*{problem}"):
+        tuner.run_study({**STUDY, "study": "refused"}, sampler=sampler, mlflow=False)
+    assert not (root / "refused").exists()
+
+
+def test_without_a_reporter_the_log_says_that_mlflow_lacks_results(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tuner.execution.mirroring._MIRROR_PATIENCE_S", 1.0)
+    (tmp_path / "file").write_text("")
+    uri = f"sqlite:///{tmp_path / 'file' / 'mlflow.db'}"
+    small = {**STUDY, "study": "mirrored", "search": {"trials": 2}, "confirm": {"rounds": 0}}
+    tuner.run_study({**small, "tracking": {"uri": uri}}, folder=str(tmp_path / "mirrored"))
+    assert (tmp_path / "mirrored" / "report.html").is_file()
+    assert any("MLflow" in message for message in caplog.messages), caplog.messages
 
 
 def test_importing_tuner_imports_no_heavy_library() -> None:

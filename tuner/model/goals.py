@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from math import exp, inf, log
-from typing import Final
+from typing import Final, Never
+
+from typing_extensions import override
 
 from objectives.scoring import Constraint, Objective
 
@@ -17,6 +19,11 @@ class Goal(StrEnum):
     THROUGHPUT = "throughput"
     LATENCY = "latency"
     BALANCED = "balanced"
+
+    @override
+    @classmethod
+    def _missing_(cls, value: object) -> Never:
+        raise ValueError(f"a goal must be one of {', '.join(cls)}, but got {value!r}")
 
 
 PRESETS: Final[Mapping[Goal, tuple[tuple[Objective, ...], tuple[Constraint, ...]]]] = {

@@ -40,6 +40,20 @@ class MissingExtra(StudyError):
     """The search method needs a package that is not installed."""
 
 
+def check_own_sampler(sampler: object) -> None:
+    """Check a sampler of the user's before anything is measured. A function is called once, with the seed 0.
+
+    Raises:
+        TypeError: It is neither an Optuna sampler nor a function that takes a seed and returns one.
+    """
+    rule = "sampler must be an Optuna sampler, or a function that takes a seed and returns one, but"
+    if not isinstance(sampler, BaseSampler):
+        if not callable(sampler):
+            raise TypeError(f"{rule} got {sampler!r}")
+        if not isinstance(created := sampler(0), BaseSampler):
+            raise TypeError(f"{rule} {sampler!r} returned {created!r}")
+
+
 def strategy_of(
     spec: StudySpec,
     space: SearchSpace,

@@ -21,6 +21,7 @@ from tuner.study_file.writing import (
     same_measurement,
     sizes_in,
     study_text,
+    text_of_sections,
     with_name,
 )
 
@@ -47,5 +48,6 @@ __all__ = [
     "sizes_in",
     "starter_text",
     "study_text",
+    "text_of_sections",
     "with_name",
 ]

@@ -11,7 +11,7 @@ import yaml
 
 from tuner.model.goals import PRESETS, Goal
 from tuner.model.spec import FORMER_SETTINGS
-from tuner.study_file.errors import Problems, StudyFileError
+from tuner.study_file.errors import FileProblem, Problems, StudyFileError
 from tuner.study_file.strict_yaml import escaped, fill_in, read_yaml, scalar
 
 _NAME_LINE: Final = re.compile(r"^study:.*(\n[ \t].*)*$", re.MULTILINE)
@@ -340,6 +340,36 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 def _without_former(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings without those under a former name whose present name is given, too."""
     return {key: value for key, value in settings.items() if FORMER_SETTINGS.get(key) not in settings}
+
+
+def text_of_sections(sections: Mapping[str, Any], origin: str) -> str:
+    """Return the text of a study file with these sections.
+
+    Args:
+        sections: The sections by name.
+        origin: Name of the sections in messages.
+
+    Raises:
+        StudyFileError: A value is of a type that YAML can't write, such as a number of numpy.
+    """
+    try:
+        return yaml.safe_dump(dict(sections), sort_keys=False)
+    except yaml.representer.RepresenterError as error:
+        value = error.args[-1]
+        got = f"{type(value).__module__}.{type(value).__qualname__}"
+        rule = f"must be a str, int, float, bool, list or dict, but got a {got}"
+        raise StudyFileError(origin, [FileProblem(0, ".".join(_key_path(sections, value)), rule)]) from None
+
+
+def _key_path(within: Any, wanted: object) -> tuple[str, ...]:
+    """Return the keys and indexes that lead to an object; empty if it is not there."""
+    entries = within.items() if isinstance(within, Mapping) else enumerate(within) if isinstance(within, list) else ()
+    for key, value in entries:
+        if value is wanted:
+            return (str(key),)
+        if below := _key_path(value, wanted):
+            return (str(key), *below)
+    return ()
 
 
 def _dumped(sections: Any) -> str:
