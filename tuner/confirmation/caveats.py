@@ -15,7 +15,7 @@ from objectives.scoring import Constraint
 from objectives.stalls import TAIL_LATENCIES, stall_allowance
 from runners.reporting import enumerated
 from tuner.confirmation.rounds import Rounds, holds_rate
-from tuner.model.trial import State, Trial
+from tuner.model.trial import State
 
 _LEVEL: Final = 0.9
 """The level of the interval that decides whether a config may break a limit.
@@ -54,39 +54,34 @@ def _not_compared(rounds: Rounds, metrics: Sequence[str]) -> Iterable[str]:
     if behind and seems_good:
         names = enumerated([OUTCOME_METRICS[metric].label for metric in seems_good])
         yield (
-            f"in {_named(behind)}, the config did not hold the fixed rate. This does not show in {names}, "
+            f"in {rounds.named(behind)}, the config did not hold the fixed rate. This does not show in {names}, "
             f"so no gain in {names} is stated"
         )
     elif behind:
-        yield f"in {_named(behind)}, the config fell behind the fixed rate; its long latency counts in the gain"
+        yield f"in {rounds.named(behind)}, the config fell behind the fixed rate; its long latency counts in the gain"
     if left_out := [theirs for theirs in rounds.theirs if not holds_rate(theirs)]:
         yield (
-            f"in {_named(left_out)}, the baseline did not hold the fixed rate: latencies are compared in the other "
-            "rounds only"
+            f"in {rounds.named(left_out)}, the baseline did not hold the fixed rate: latencies are compared in the "
+            "other rounds only"
         )
     for metric in metrics:
         lacking = [
             ours for ours, theirs in pairs if not all(each.metrics.get(metric, 0.0) > 0 for each in (ours, theirs))
         ]
         if 0 < len(lacking) < len(pairs):
-            yield f"in {_named(lacking)}, the config or the baseline has no value for {OUTCOME_METRICS[metric].label}"
+            label = OUTCOME_METRICS[metric].label
+            yield f"in {rounds.named(lacking)}, the config or the baseline has no value for {label}"
 
 
 def _broken_off(rounds: Rounds) -> Iterable[str]:
     """Return in which rounds the measurement of the config broke off. The results do not show what happened then."""
     if again := [trial for trial in rounds.broken_off if trial.state is State.COMPLETE]:
         yield (
-            f"in {_named(again)}, the config's measurement broke off and was made again, because a broker or a worker "
-            "was lost or the host stood still: the gains do not show what happened before"
+            f"in {rounds.named(again)}, the config's measurement broke off and was made again, because a broker or a "
+            "worker was lost or the host stood still: the gains do not show what happened before"
         )
     if failed := [trial for trial in rounds.broken_off if trial.state is State.FAILED]:
-        yield f"in {_named(failed)}, the config could not be measured: the gains are from the other rounds only"
-
-
-def _named(trials: Sequence[Trial]) -> str:
-    """Return the rounds of some trials in words, numbered from 1 over all confirmations: `rounds 3, 5 and 7`."""
-    *others, last = [str(trial.round + 1) for trial in trials if trial.round is not None]
-    return f"rounds {', '.join(others)} and {last}" if others else f"round {last}"
+        yield f"in {rounds.named(failed)}, the config could not be measured: the gains are from the other rounds only"
 
 
 def _may_break(rounds: Rounds, constraints: Sequence[Constraint]) -> Iterable[str]:

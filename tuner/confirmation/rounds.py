@@ -3,9 +3,9 @@
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Final, Self
+from typing import Final
 
 from objectives.metrics import OUTCOME_METRICS
 from objectives.ratios import SESSIONS_APART_SD, Ratio, p_value, ratio_of
@@ -35,6 +35,7 @@ class Rounds:
         in_sessions: Whether each round is a session of its own; see `ConfirmationPlan.in_sessions`.
         broken_off: The config's trials of the confirmation that failed, or that were measured again after a broker or a
             worker was lost.
+        first_round: The number of the confirmation's first round; see `ConfirmationPlan.first_round`.
     """
 
     ours: tuple[Trial, ...]
@@ -42,8 +43,9 @@ class Rounds:
     first: int
     in_sessions: bool = False
     broken_off: tuple[Trial, ...] = ()
+    first_round: int = 0
 
-    def comparable_by(self, metrics: Sequence[str]) -> Self:
+    def comparable_by(self, metrics: Sequence[str]) -> "Rounds":
         """Return the rounds in which the config and the baseline can be compared by all of the given metrics.
 
         In such a round, both have a value of every metric. If one of the metrics is a latency, the baseline held the
@@ -54,12 +56,11 @@ class Rounds:
             all(ours.metrics.get(metric, 0.0) > 0 and is_comparable(theirs, metric) for metric in metrics)
             for ours, theirs in zip(self.ours, self.theirs, strict=True)
         ]
-        return type(self)(
-            tuple(itertools.compress(self.ours, comparable)),
-            tuple(itertools.compress(self.theirs, comparable)),
-            sum(comparable[: self.first]),
-            self.in_sessions,
-            self.broken_off,
+        return replace(
+            self,
+            ours=tuple(itertools.compress(self.ours, comparable)),
+            theirs=tuple(itertools.compress(self.theirs, comparable)),
+            first=sum(comparable[: self.first]),
         )
 
     def values(self, metrics: Sequence[str]) -> tuple[list[float], list[float]] | None:
@@ -92,6 +93,11 @@ class Rounds:
     def held_ratio(self) -> float:
         """The share of the rounds in which the config held the fixed rate, from 0 to 1."""
         return fmean(map(holds_rate, self.ours))
+
+    def named(self, trials: Sequence[Trial]) -> str:
+        """Return the rounds of some trials in words, numbered from 1 in this confirmation: `rounds 3, 5 and 7`."""
+        *others, last = [str(trial.round - self.first_round + 1) for trial in trials if trial.round is not None]
+        return f"rounds {', '.join(others)} and {last}" if others else f"round {last}"
 
     def gain(self, metrics: Sequence[str], level: float) -> Ratio | None:
         """Return how many times better than the baseline the config is, or None if it can't be compared.
@@ -157,6 +163,7 @@ def rounds_of(plan: ConfirmationPlan, trials: Sequence[Trial], fingerprint: str)
             for trial in of_rounds
             if trial.fingerprint == fingerprint and (trial.state is State.FAILED or trial.attempts > 1)
         ),
+        plan.first_round,
     )
 
 

@@ -55,6 +55,15 @@ def test_a_round_below_the_fixed_rate_is_a_loss_in_latency_only() -> None:
     )
 
 
+def test_rounds_of_a_second_confirmation_are_numbered_from_1() -> None:
+    earlier = rounds_with([(150, 5, 1.0)] * 8, [(100, 10, 1.0)] * 8)
+    later = rounds_with([(150, 5, 1.0), (150, 2_000, 0.7), (150, 5, 1.0)], [(100, 10, 1.0)] * 3)
+    later = [replace(each, number=each.number + 16, round=8 + (each.round or 0)) for each in later]
+    plan = replace(plan_of(later), first_round=8)
+    (found,) = confirmations_of([MeasuredPlan(plan, [*earlier, *later], BASELINE, OBJECTIVES)])
+    assert any(each.startswith("in round 2, the config fell behind") for each in found.caveats)
+
+
 def test_rounds_whose_measurement_broke_off_are_named() -> None:
     trials = rounds_with([(150, 5, 1.0)] * 4, [(100, 10, 1.0)] * 4)
     of_config = [number for number, each in enumerate(trials) if each.values == FAST]
