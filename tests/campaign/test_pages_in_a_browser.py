@@ -105,6 +105,27 @@ def test_the_words_of_a_narrow_table_are_not_broken(served: Serving, tmp_path: P
     assert asyncio.run(look()) == []
 
 
+def test_tables_of_the_report_can_be_sorted_with_the_keyboard(served: Serving, tmp_path: Path) -> None:
+    press = """for (const closed of document.querySelectorAll('details')) closed.open = true;
+        [...document.querySelectorAll('table.sortable th')].find(
+        (head) => head.textContent === 'seconds').focus();
+        document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}));"""
+    values = """(() => { const head = document.activeElement, rows = [...head.closest('table').tBodies[0].rows];
+        return [head.ariaSort, ...rows.map((row) => Number(row.cells[head.cellIndex].dataset.value))]; })()"""
+
+    async def look() -> None:
+        async with opened(served.url + PAGES["report"], tmp_path) as page:
+            await page.evaluate(press)
+            order, *rising = await page.evaluate(values)
+            assert (order, rising) == ("ascending", sorted(rising))
+            await page.evaluate(press)
+            order, *falling = await page.evaluate(values)
+            assert (order, falling) == ("descending", rising[::-1])
+            assert falling[0] > falling[-1]
+
+    asyncio.run(look())
+
+
 def test_a_sweep_of_the_study_is_drawn_as_a_picture(served: Serving, tmp_path: Path) -> None:
     picture = Path(PICTURES or tmp_path) / "sweep.png"
     values = "linger.ms=0,1,2,5,10,20,50,100"

@@ -201,6 +201,7 @@ class ProblemKind(StrEnum):
     NOT_FOUND = "not-found", 404, ExitCode.USAGE
     NOT_A_STUDY = "not-a-study", 404, ExitCode.USAGE
     NOTHING_MEASURED = "nothing-measured", 404
+    RESULTS_DAMAGED = "results-damaged", 404
     NO_FEASIBLE_CONFIG = "no-feasible-config", 404, ExitCode.NO_FEASIBLE_CONFIG
     WRONG_METHOD = "wrong-method", 405
     TOO_SLOW = "too-slow", 408

@@ -82,6 +82,12 @@ class Problem(Exception):
         """
         return cls(ProblemKind.INVALID, f"{key}: {detail}", ({"line": None, "key": key, "detail": detail},))
 
+    @classmethod
+    def of_json(cls, body: Mapping[str, Any]) -> "Problem":
+        """Return the problem that a problem document describes."""
+        kind = next(each for each in ProblemKind if body["type"] == f"{_KINDS}{each}")
+        return cls(kind, body["detail"], tuple(body.get("errors", ())))
+
     def as_json(self) -> dict[str, Any]:
         """Return the problem document, which is the body of the response."""
         body: dict[str, Any] = {

@@ -13,12 +13,13 @@ from starlette.concurrency import run_in_threadpool
 
 from tuner.execution.budgets.least_limits import check_limits
 from tuner.model.document import document
-from tuner.model.errors import ResultsDamaged, StudyNotFound
+from tuner.model.errors import ProblemKind, ResultsDamaged, StudyNotFound
 from tuner.model.facts import IDENTITY
 from tuner.model.identity import setting_changes, study_identity
 from tuner.model.progress import StudyState
 from tuner.service.config import ServiceConfig
 from tuner.service.errors import JobNotFound, WrongMove
+from tuner.service.problems import Problem
 from tuner.service.queue.job import JobState, QueuedJob, Submission, check_changeable
 from tuner.service.queue.job_queue import JobQueue
 from tuner.service.response_cache import ResponseCache
@@ -34,6 +35,8 @@ CURSOR_PATTERN: Final = r"^([0-9]{1,15}|~[A-Za-z0-9_.-]{0,100})$"
 RECORDED: Final = "recorded"
 """The state of a study that is in the service's folder but was not submitted to the service."""
 _CURSOR: Final = "~"
+_NOTED: Final = (ProblemKind.NOT_A_STUDY, ProblemKind.RESULTS_DAMAGED)
+"""The kinds of problems with a study's results that its page shows as a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +138,17 @@ class Studies:
 
         Raises:
             StudyNotFound: Neither the queue nor the storage has a study of this name.
-            JobNotFound: The queue has no study of this name, and the storage can't be read.
+            Problem: The queue has no study of this name, and its results in the storage can't be read.
         """
         try:
             job = await run_in_threadpool(self.queue.find, name)
         except JobNotFound:
             recorded = await self.responses.get(ResultQuery.of(name, "summary"))
-            if recorded.status == 404:
-                raise StudyNotFound(f"there is no study {name}") from None
             if recorded.status != 200:
-                raise
+                problem = Problem.of_json(json.loads(recorded.body))
+                if problem.kind is ProblemKind.NOT_FOUND:
+                    raise StudyNotFound(f"there is no study {name}") from None
+                raise problem from None
             return await self._view(name, None)
         return await self._view(name, job)
 
@@ -225,7 +229,7 @@ class Studies:
         head = self._head(name, job)
         found = await self.status(name, head["state"])
         body = json.loads(found.body)
-        if found.status != 200 and body["type"].endswith("/not-a-study"):
+        if found.status != 200 and Problem.of_json(body).kind in _NOTED:
             head["note"] = head["note"] or body["detail"]
         return {**head, "progress": body if found.status == 200 else None, "links": links(name)}
 

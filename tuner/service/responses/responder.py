@@ -65,7 +65,7 @@ def _problem(query: ResultQuery, error: Exception) -> QueryResponse:
         case ResultsDamaged():  # its text names the operator's files
             _LOG.error("the results of %s can't be read: %s", query.study, error)
             problem = Problem(
-                ProblemKind.NOT_FOUND,
+                ProblemKind.RESULTS_DAMAGED,
                 f"the stored results of {query.study} can't be read, because a trial or something else is damaged, or "
                 "because a newer release wrote them; the service's log has the details",
             )

@@ -155,6 +155,8 @@ def test_a_damaged_trial_is_named_on_every_page_because_the_values_depend_on_all
     assert refused.status == 404
     assert "the stored results of damaged can't be read, because a trial" in refused.json["detail"]
     assert str(served.root) not in refused.text
+    for shown in ("/v1/studies/damaged", "/v1/studies/damaged/status", "/studies/damaged"):
+        assert "the stored results of damaged can" in served.ask("GET", shown).text
     eventually(lambda: "row 3 of the trials in" in served.said())
 
 

@@ -12,9 +12,21 @@ document.addEventListener("click", async (event) => {
     return;
   }
   const head = event.target.closest("table.sortable th");
-  if (!head) return;
+  if (head) sort(head);
+});
+
+// Headings can be reached with the tab key, too.
+for (const head of document.querySelectorAll("table.sortable th")) head.tabIndex = 0;
+document.addEventListener("keydown", (event) => {
+  const head = event.target.closest("table.sortable th");
+  if (!head || (event.key !== "Enter" && event.key !== " ")) return;
+  event.preventDefault();
+  sort(head);
+});
+
+function sort(head) {
   const body = head.closest("table").tBodies[0], place = head.cellIndex;
-  const down = head.dataset.sorted === "up";
+  const down = head.ariaSort === "ascending";
   const value = (row) => {
     const cell = row.cells[place], text = cell.dataset.value ?? cell.textContent, read = parseFloat(text);
     return cell.classList.contains("n") ? (isNaN(read) ? -Infinity : read) : text;
@@ -22,6 +34,6 @@ document.addEventListener("click", async (event) => {
   const rows = [...body.rows].map((row) => [value(row), row]);
   rows.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0) * (down ? -1 : 1));
   body.append(...rows.map(([, row]) => row));
-  for (const other of head.parentNode.cells) delete other.dataset.sorted;
-  head.dataset.sorted = down ? "down" : "up";
-});
+  for (const other of head.parentNode.cells) other.ariaSort = null;
+  head.ariaSort = down ? "descending" : "ascending";
+}
