@@ -49,6 +49,6 @@ def test_near_the_throughput_a_median_may_be_many_times_as_long(calibration: Cal
 def test_a_p99_and_its_interval_are_not_below_those_of_the_median(calibration: Calibration, share: float) -> None:
     found = at_share(calibration, share)
     median, p99 = found["latency_p50_ms"], found["latency_p99_ms"]
-    assert (median.value, median.low, median.high) < (p99.value, p99.low, p99.high)
-    assert p99.high >= median.high
+    assert p99.value > median.value
     assert p99.low >= median.low
+    assert p99.high >= median.high
