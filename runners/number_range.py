@@ -29,5 +29,13 @@ class NumberRange:
         return not (self.above and number == self.low) and not (self.below and number == self.high)
 
     def __str__(self) -> str:
-        ends = f"{'above' if self.above else 'from'} {self.low:,} {'to below' if self.below else 'to'} {self.high:,}"
+        if self.above:
+            ends = f"above {self.low:,} and {'below' if self.below else 'at most'} {self.high:,}"
+        else:
+            ends = f"from {self.low:,} {'to below' if self.below else 'to'} {self.high:,}"
         return f"must be a {'whole ' if self.whole else ''}number {ends}{self.unit and f' {self.unit}'}"
+
+    def broken_by(self, number: float) -> str:
+        """Return the rule and a number that breaks it: `must be a whole number from 1 to 64, but got 0`."""
+        written = int(number) if number % 1 == 0 else number
+        return f"{self}, but got {written}"

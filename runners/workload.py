@@ -202,7 +202,7 @@ class Workload:
         for name, allowed in _RANGES.items():
             value = getattr(self, name)
             if value is not None and value not in allowed:
-                raise WorkloadRefused(f"{name} {allowed}, but got {value}")
+                raise WorkloadRefused(f"{name} {allowed.broken_by(value)}")
         if self.one_payload and len(self.record_sizes.shares) > 1:
             raise WorkloadRefused(f"one payload has one size, but got the record sizes {self.record_sizes}")
         self._check_keys()

@@ -53,7 +53,7 @@ class Reading:
     def __post_init__(self) -> None:
         for name, allowed in _RANGES.items():
             if (value := getattr(self, name)) not in allowed:
-                raise WorkloadRefused(f"{name} {allowed}, but got {value}")
+                raise WorkloadRefused(f"{name} {allowed.broken_by(value)}")
 
 
 @dataclass(frozen=True, slots=True)

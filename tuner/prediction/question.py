@@ -58,7 +58,7 @@ class Question:
             ("compressibility", changes.compressibility, NumberRange(0, MOST_COMPRESSIBLE)),
         ):
             if value is not None and value not in allowed:
-                raise WorkloadRefused(f"{name} {allowed}, but got {value:g}")
+                raise WorkloadRefused(f"{name} {allowed.broken_by(value)}")
         wanted: dict[str, Any] = {
             "record_sizes": None if changes.record_bytes is None else RecordSizes.parse(changes.record_bytes),
             "rate_records_per_s": changes.rate,
