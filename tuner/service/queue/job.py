@@ -46,8 +46,8 @@ _MOVES: Final[Mapping[JobState, frozenset[JobState]]] = {
 """The states that may follow each state. Only `JobQueue.claim` changes a study from queued to running."""
 
 
-_DONE_TO: Final = {JobState.PAUSING: "paused", JobState.CANCELLING: "cancelled"}
-"""What was done to a study in these states, for messages."""
+_ENDS_AS: Final = {JobState.PAUSING: JobState.PAUSED, JobState.CANCELLING: JobState.CANCELLED}
+"""The states that these states lead to."""
 
 
 class TaskKind(StrEnum):
@@ -243,4 +243,4 @@ def check_move(job: QueuedJob, to: JobState, owner: str | None) -> None:
     # Only the service that runs a study knows that the study's process has finished its task.
     ended = owner is not None and job.state is JobState.RUNNING and to is job.task.then
     if to is not job.state and to not in _MOVES[job.state] and not ended:
-        raise WrongMove(f"{job.name} is {job.state}, so it can't be {_DONE_TO.get(to, to)}")
+        raise WrongMove(f"{job.name} is {job.state}, so it can't be {_ENDS_AS.get(to, to)}")

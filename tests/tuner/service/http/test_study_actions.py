@@ -435,7 +435,7 @@ def test_a_maximum_below_the_minimum_of_rounds_is_refused_as_by_the_command(serv
             "body.target: must be a target of this service (embedded, simulated), but got 'nowhere'",
         ),
         ({"record_bytes": "0"}, "body.record_bytes: must be a whole number from 1 to 67,108,864 bytes, but got 0"),
-        ({"seconds": 0}, "body.seconds: must be a number above 0 and at most 86,400 seconds, but got 0"),
+        ({"seconds": 0}, "body.seconds: must be a number above 0 and at most 86,400 seconds, but got 0.0"),
         ({"rounds": None}, "body.rounds: must be a valid integer, but got null"),
         ({"config": []}, "body.config: must be a JSON object, but got an array"),
         ({"config": {"lingr": 1}}, "body.config: librdkafka has no property 'lingr'"),
