@@ -1,6 +1,6 @@
 """The values and intervals that a calibrated performance model computes for a client's settings under a load."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, hypot, inf, log, log1p, sqrt
 from statistics import NormalDist
@@ -197,7 +197,7 @@ class ModelledLoad:
             deviations[metric] = hypot(log(fitted / low), down), hypot(log(high / fitted), up)
         return deviations
 
-    def _deviations_by_speed(self, latencies: Iterable[str]) -> dict[str, tuple[float, float]]:
+    def _deviations_by_speed(self, latencies: Collection[str]) -> dict[str, tuple[float, float]]:
         """Return by how much the logarithms of latencies may be lower and higher, because the host's speed changes.
 
         On a slower host, the rate is a higher share of the throughput, so records wait longer. How much the speed
@@ -205,16 +205,19 @@ class ModelledLoad:
         """
         computed = self.computed_latencies
         rate = computed.workload.rate_records_per_s
-        if rate is None:
+        if rate is None or not latencies:
             return dict.fromkeys(latencies, (0.0, 0.0))
         corrected = self.calibration.corrections.get("records_per_s")
         faster = exp(QUANTILE * (corrected.noise_sd if corrected else FITTED["records_per_s"].noise_sd_log))
         most = max(rate, _LARGEST_SHARE * computed.performance.capacity_records_per_s)
-        rates = (rate / faster, rate, min(rate * faster, most))
+        rates = (rate / faster, min(rate * faster, most))
         loads = [(self.settings, replace(computed.workload, rate_records_per_s=each)) for each in rates]
-        [performances] = all_performances([self.calibration.constants], loads)
-        logs = {name: [log(each.value_of(name)) for each in performances] for name in latencies}
-        return {name: (here - low, high - here) for name, (low, here, high) in logs.items()}
+        [[fast, slow]] = all_performances([self.calibration.constants], loads)
+        here = computed.performance
+        return {
+            name: (log(here.value_of(name) / fast.value_of(name)), log(slow.value_of(name) / here.value_of(name)))
+            for name in latencies
+        }
 
     def _computed_for(self, metric: str) -> _Computed:
         """Return what the model computes for the load from which a metric is predicted."""

@@ -44,7 +44,7 @@ FACTORED: Final[Mapping[str, float]] = MappingProxyType(
 )
 """By metric, the usual standard deviation of its logarithm around the model's value times the factor.
 
-Source: assumed; for the end-to-end latencies, as the noise of the producer's latency in `FITTED`.
+These numbers are assumed. An end-to-end latency has the noise that `FITTED` states for the producer's latency.
 """
 
 

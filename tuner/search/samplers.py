@@ -46,12 +46,11 @@ def check_own_sampler(sampler: object) -> None:
     Raises:
         TypeError: It is neither an Optuna sampler nor a function that takes a seed and returns one.
     """
-    rule = "sampler must be an Optuna sampler, or a function that takes a seed and returns one, but"
-    if not isinstance(sampler, BaseSampler):
-        if not callable(sampler):
-            raise TypeError(f"{rule} got {sampler!r}")
-        if not isinstance(created := sampler(0), BaseSampler):
-            raise TypeError(f"{rule} {sampler!r} returned {created!r}")
+    created = sampler if isinstance(sampler, BaseSampler) or not callable(sampler) else sampler(0)
+    if not isinstance(created, BaseSampler):
+        rule = "sampler must be an Optuna sampler, or a function that takes a seed and returns one"
+        returned = "" if created is sampler else f", which returned {created!r}"
+        raise TypeError(f"{rule}, but got {sampler!r}{returned}")
 
 
 def strategy_of(

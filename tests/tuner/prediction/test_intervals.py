@@ -38,7 +38,7 @@ def at_share(calibration: Calibration, share: float) -> dict[str, Interval]:
 
 
 def test_near_the_throughput_a_median_may_be_many_times_as_long(calibration: Calibration) -> None:
-    """Measured at 80 % of the throughput of the defaults: 5, 25 and 30 ms, on hosts whose speed changes."""
+    """The client's defaults, measured three times at 80 % of their throughput, had medians of 5, 25 and 30 ms."""
     far, near = (at_share(calibration, share)["latency_p50_ms"] for share in (0.3, 0.8))
     assert far.high / far.value < 3
     assert near.high / near.value > 6
